@@ -1,6 +1,6 @@
 //! The arguments of the command.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -9,7 +9,7 @@ use crate::store::StoreArguments;
 const AFTER: &str = "\
 A STORE is the path of an embedded store's file, a connection string, or env:NAME for the environment variable NAME \
 that has one of them. Other users of the machine can see a connection string on a command line, with its key: prefer \
-the variable. A file is opened for reading, except by `import` and `compact` and as the target of `copy`; no other process may have \
+the variable. A file is opened for reading, except by `import`, `sweep` and `compact` and as the target of `copy`; no other process may have \
 it open for writing. Secrets are never printed.
 
 Exit codes:
@@ -17,7 +17,7 @@ Exit codes:
   1  the store or a file could not be read or written
   2  wrong arguments, or a damaged or incomplete input
   3  there is no such table, row or entity
-  4  `verify` has found a problem";
+  4  `verify` has found a problem, or `sweep` an entity that it could not remove";
 
 /// Looks into tables and moves their rows.
 #[derive(Parser, Debug)]
@@ -61,6 +61,11 @@ pub(crate) enum Command {
     Derive(Derive),
     /// Compacts the file of an embedded store, which no process has open.
     Compact,
+    /// Removes the entities of `expires` that have expired, with their index rows, by the recorded layouts.
+    ///
+    /// Programs may write meanwhile: an entity that they renew stays. An entity whose rows in an index cannot be computed
+    /// stays too, and is reported: its field is stored as a text of a program's own. `tables.sweep` in that program removes it.
+    Sweep(Sweep),
     /// Compares entities with the rows of their indexes by the recorded layouts, and reports what does not fit.
     ///
     /// Reports rows that fit no recorded layout, pending inserts, index rows whose entity is missing or has another
@@ -176,6 +181,18 @@ pub(crate) struct Copy {
     /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments.
     #[arg(long, value_name = "FILE")]
     pub(crate) cursor: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Sweep {
+    /// The recorded name of the entity.
+    pub(crate) entity: String,
+    /// Prints the entities, and removes none of them.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Removes also the entities of `soft_delete` that were put into the bin so long ago, such as `30d`.
+    #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+    pub(crate) deleted_before: Option<Duration>,
 }
 
 #[derive(Args, Debug)]

@@ -12,6 +12,7 @@ mod list;
 mod progress;
 mod show;
 mod store;
+mod sweep;
 mod verify;
 
 use std::{io, process::ExitCode};
@@ -77,6 +78,10 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Copy(copy) => copy::copy(&store, &copy).await,
         Command::Derive(derive) => derive::derive(&store.open_read_only()?, &derive, &mut out).await,
         Command::Compact => store.compact(&mut out),
+        Command::Sweep(sweep) => {
+            let store = if sweep.dry_run { store.open_read_only()? } else { store.open()? };
+            sweep::sweep(&store, &sweep, &mut out).await
+        }
         Command::Verify { entity } => verify::verify(&store.open_read_only()?, entity.as_deref(), &mut out).await,
     }
 }

@@ -2,23 +2,28 @@
 
 use std::io::Write;
 
+use table_runtime::inventory::{Inventory, RecordedEntity, RecordedFinding};
+
 use crate::{failure::Failure, store::Store};
 
 /// Number of problems that are printed.
 const PRINTED: u64 = 1000;
+
+/// Returns the recorded entity that has this name, or has had it.
+pub(crate) fn entity_called<'i>(inventory: &'i Inventory, name: &str) -> Result<&'i RecordedEntity, Failure> {
+    let found = inventory.entities.iter().find(|entity| entity.names.iter().any(|known| known == name));
+    found.ok_or_else(|| Failure::missing(format!("the catalog has no entity {name}")))
+}
 
 /// Compares entities with the rows of their indexes.
 pub(crate) async fn verify(store: &Store, entity: Option<&str>, out: &mut impl Write) -> Result<(), Failure> {
     let inventory = store.tables.inventory().await?;
     let chosen = match entity {
         None => None,
-        Some(name) => {
-            let found = inventory.entities.iter().find(|entity| entity.names.iter().any(|known| known == name));
-            Some(found.ok_or_else(|| Failure::missing(format!("the catalog has no entity {name}")))?)
-        }
+        Some(name) => Some(entity_called(&inventory, name)?),
     };
     let (mut problems, mut failed) = (0_u64, None);
-    let print = |finding: table_runtime::inventory::RecordedFinding| {
+    let print = |finding: RecordedFinding| {
         problems += 1;
         if problems <= PRINTED
             && let Err(error) = writeln!(out, "{finding}")

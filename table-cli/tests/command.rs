@@ -756,6 +756,7 @@ async fn fill_guide(path: &str) {
 async fn the_guide_shows_what_the_commands_print() {
     let folder = Folder::new();
     fill_guide(&folder.path("blog.tables")).await;
+    drop(fill_sessions(&folder.path("sessions.tables")).await);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../table-runtime/src/guide/command.md");
     let page = fs::read_to_string(path).unwrap();
     let (mut found, mut commands) = (String::new(), 0);
@@ -864,4 +865,59 @@ async fn a_file_is_compacted_as_a_whole_when_nobody_has_it_open() {
     let open = Tables::open(&file).unwrap();
     assert!(matches!(Tables::compact(&file), Err(table_runtime::Error::InUse(_))));
     drop(open);
+}
+
+#[derive(TableEntity, Clone)]
+#[table(name = "Sessions", expires = until, soft_delete = deleted)]
+struct Session {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(token, unique)]
+    token: String,
+    until: SystemTime,
+    deleted: Option<SystemTime>,
+}
+
+/// Writes sessions: two that have expired, one in the bin, and one that is visible.
+async fn fill_sessions(path: &str) -> Tables {
+    let tables = Tables::open(path).unwrap();
+    tables.create::<Session>().and::<Post>().await.unwrap();
+    let (now, day) = (SystemTime::now(), Duration::from_hours(24));
+    for (id, until) in [(1, now - day), (2, now - day), (3, now + day), (4, now + day)] {
+        let session = Session { user: "ada".into(), id, token: format!("t{id}"), until, deleted: None };
+        tables.insert(&session).await.unwrap();
+    }
+    assert!(tables.soft_delete(Session::key("ada", 3)).await.unwrap());
+    tables
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sweep_removes_what_has_expired() {
+    let folder = Folder::new();
+    let file = folder.path("a.tables");
+    drop(fill_sessions(&file).await);
+    let row = |id: u32| format!("Sessions(PartitionKey='ada',RowKey='000000000{id}')\n");
+    let dry = printed(&["--store", &file, "sweep", "Session", "--dry-run"]);
+    assert_eq!(dry, format!("{}{}2 entities found, 0 removed\n", row(1), row(2)));
+    assert_eq!(printed(&["--store", &file, "sweep", "Session"]), "2 entities found, 2 removed\n");
+    assert_eq!(printed(&["--store", &file, "sweep", "Session"]), "0 entities found, 0 removed\n");
+    assert_eq!(
+        printed(&["--store", &file, "sweep", "Session", "--deleted-before", "1h"]),
+        "0 entities found, 0 removed\n"
+    );
+    assert_eq!(
+        printed(&["--store", &file, "sweep", "Session", "--deleted-before", "0s"]),
+        "1 entity found, 1 removed\n"
+    );
+    assert_eq!(failed(&["--store", &file, "sweep", "Nobody"]).0, 3);
+    let (code, line) = failed(&["--store", &file, "sweep", "Post"]);
+    let expected = "tables: Post is recorded without `expires`; put `#[table(expires = …)]` on its struct";
+    assert_eq!((code, line.as_str()), (2, expected));
+    let (code, line) = failed(&["--store", &file, "sweep", "Post", "--deleted-before", "1d"]);
+    assert_eq!((code, line.as_str()), (2, "tables: Post is recorded without `soft_delete`, so it has no bin"));
+    let tables = Tables::open(&file).unwrap();
+    assert_eq!(Session::by_key("ada").with_deleted().count(&tables).await.unwrap(), 1);
+    assert!(tables.verify::<Session>().all().await.unwrap().is_empty());
 }

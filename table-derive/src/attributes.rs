@@ -315,12 +315,16 @@ impl Keys {
         None
     }
 
-    /// Takes a path of fields, such as `address.city`.
-    pub(crate) fn field_path(&mut self, key: &'static str, errors: &mut Errors) -> Option<Vec<Ident>> {
+    /// Takes a path of fields, such as `address.city`. If it is malformed, the message shows the one that was probably
+    /// meant, or else `example`.
+    pub(crate) fn field_path(&mut self, key: &'static str, example: &str, errors: &mut Errors) -> Option<Vec<Ident>> {
         let meta = self.take(key, errors)?;
         let path = value_of(&meta).and_then(field_path);
         if path.is_none() {
-            errors.on(&meta, format_args!("`{key}` takes a path of fields; write `{key} = address.city`"));
+            let quoted = inner(&meta).map(|inner| inner.trim_matches('"').to_owned());
+            let quoted = quoted.filter(|text| syn::parse_str(text).is_ok_and(|path| field_path(&path).is_some()));
+            let example = quoted.as_deref().unwrap_or(example);
+            errors.on(&meta, format_args!("`{key}` takes a field; write `{key} = {example}`"));
         }
         path
     }

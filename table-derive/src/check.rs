@@ -3,6 +3,7 @@
 mod indexes;
 mod keys;
 mod large;
+mod lifecycle;
 pub(crate) mod names;
 pub(crate) mod properties;
 mod slice;
@@ -18,4 +19,5 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
     large::check(entity, errors);
     indexes::check(entity, errors);
     slice::check(entity, errors);
+    lifecycle::check(entity, errors);
 }

@@ -28,6 +28,7 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
     let implementation = implementation::table_entity(&context);
     let markers = implementation::markers(&context);
     let check_from = implementation::check_from(&context);
+    let times = implementation::check_times(&context);
     let prefixes = implementation::check_prefixes(&context);
     let paths = indexes::check_paths(&context);
     let (no_lints, alias) = (no_lints(), entity.runtime.alias());
@@ -40,6 +41,7 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
             #columns_impls
             #markers
             #check_from
+            #times
             #prefixes
             #paths
             #implementation

@@ -150,6 +150,8 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
             #[automatically_derived]
             impl #t::OneVersion for #ident {}
             #[automatically_derived]
+            impl #t::HasBin for #ident {}
+            #[automatically_derived]
             impl #t::View for #ident {
                 type Entity = Self;
                 type Row<'__row> = Self;

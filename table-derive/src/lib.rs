@@ -79,6 +79,8 @@ use crate::{
 /// | `#[table(version = 2, from = PostV1)]` | writes the property `EntityVersion`; rows of an older version are read as `PostV1` and converted by `From` or `TryFrom` |
 /// | `#[table(skip_newer)]` | readers skip rows of a newer version, which are an error otherwise |
 /// | `#[table(deny_unknown)]` | a row with properties that the struct does not know is an error when it is read; without it, `update` and `merge` keep them |
+/// | `#[table(expires = until)]` | from the time in this field on, the entity is absent for every read, and `insert` takes its place: see below |
+/// | `#[table(soft_delete = deleted)]` | the entity can be put into a bin, which sets this field and hides it from reads: see below |
 /// | `#[table(allow_scan)]` | allows `scan()` to compile |
 /// | `#[table(rename(key = "point"))]` | another name for `key`, `by_key`, `by_partitions` or `scan`, if the type has a function of that name already |
 /// | `#[table(crate = path)]` | the path of `table_runtime` |
@@ -107,6 +109,18 @@ use crate::{
 ///
 /// A key field is stored only in its key, unless all its encodings are lossy. The lossy encodings are `lowercase`,
 /// `uppercase`, `first` and `hash`.
+///
+/// # Expiry and the bin
+/// The field of `expires` is a time that is stored as one: `SystemTime`, or with features `time::OffsetDateTime`,
+/// `chrono::DateTime<Utc>` or `jiff::Timestamp`, or an `Option` of it. `None` never expires. The service can leave expired rows
+/// out of its answers only if the field is not an `Option`. The field of `soft_delete` is an `Option` of such a time: `None` if
+/// the entity is not in the bin. `Tables::soft_delete` sets it, and `Tables::restore` clears it. If an entity has both, expiry
+/// counts first.
+///
+/// Both are fields of the struct itself, and properties: a key field has `#[property]` as well. They have neither `skip` nor
+/// `default`, and no `patch` can set them. Rows of indexes in the entity's partition contain them, except lists, as if
+/// `include(…)` named them. A struct in `from` stores the same times under the same names of properties. `Tables::sweep`
+/// deletes the rows.
 ///
 /// # Encodings
 /// | option | for | writes |

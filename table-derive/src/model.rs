@@ -7,6 +7,7 @@
 //! | `entity` | the struct |
 //! | `layout` | the primary key or an index, as one table with two keys |
 //! | `index` | `#[index(…)]` |
+//! | `lifecycle` | `#[table(expires = …, soft_delete = …)]` |
 //! | `slice` | `#[table(slice = …)]` |
 //! | `field` | a field and its `#[property(…)]` |
 //! | `functions` | the names of the generated functions |
@@ -20,13 +21,14 @@ mod functions;
 mod index;
 mod key;
 mod layout;
+mod lifecycle;
 mod nested;
 mod refused;
 mod slice;
 
 pub(crate) use entity::{Entity, Mode, Source};
-pub(crate) use field::{Field, FieldPath, Property, Storage, Strategy, hash};
-pub(crate) use index::{Content, FieldRef, Index, Scope, When};
+pub(crate) use field::{Field, FieldPath, FieldRef, Property, Storage, Strategy, hash};
+pub(crate) use index::{Content, Index, Scope, When};
 pub(crate) use key::{Key, Part};
 pub(crate) use layout::{Access, Layout};
 pub(crate) use nested::{Content as NestedContent, Nested, Variant, VariantData, column_ident};

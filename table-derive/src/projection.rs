@@ -66,7 +66,7 @@ impl<'a> Projection<'a> {
             refuse(&field.attrs, errors);
             let mut keys = Keys::read(&field.attrs, "projection", errors);
             keys.has("of").then(|| keys.path("of", errors));
-            let path = keys.field_path("path", errors);
+            let path = keys.field_path("path", "address.city", errors);
             keys.finish(errors);
             read.push(Projected { field, path });
         }

@@ -198,7 +198,8 @@ fn a_page_examines_a_limited_number_of_rows() {
         block_on(store.execute_group(&group)).expect("new rows");
     }
     let mut scan = scan(Partitions::ALL, KeyRange::ALL, 1000);
-    scan.filter = Some(Condition::Compare { property: "Likes", operator: Operator::Eq, value: Value::Int32(205) });
+    scan.filter =
+        Some(Condition::Compare { property: "Likes".into(), operator: Operator::Eq, value: Value::Int32(205) });
     let page = block_on(store.query(&scan, None)).expect("a page");
     assert!(page.rows.is_empty() && page.next.is_some());
     let (rows, pages) = all(&store, &scan);

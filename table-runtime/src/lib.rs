@@ -51,6 +51,7 @@
 //! | spread or split a large table | [hash partitions](guide::hash_partitions), [slices](guide::slices) | [`Tables::slices`], [`Tables::drop_slices`] |
 //! | read | [queries](guide::queries), [pages](guide::paging) | [`Rows`], [`Point`], [`Projection`](derive@Projection), [`cost`], [`Explain`] |
 //! | write | [writes](guide::writing), [bulk loads](guide::bulk_loads) | [`Tables`]: all verbs; [`Transaction`], [`Bulk`] |
+//! | let entities expire, keep a bin | [expiry and the bin](guide::lifecycle) | [`Tables::sweep`], [`Tables::soft_delete`], [`Tables::restore`] |
 //! | answer with errors | [pages of a web API](guide::paging) | [`Error`], [`Error::status`] |
 //! | change a struct that has rows | [changes](guide::changing_a_struct), [versions](guide::versions) | [`Tables::create`], [`Tables::backfill`], [`Tables::migrate`], [`assert_layout!`] |
 //! | keep a store healthy | [repair](guide::repair) | [`Tables::verify`], [`Tables::repair`] |
@@ -134,7 +135,7 @@ pub mod row {
 /// What a [`Layout`] consists of.
 pub mod layout {
     pub use crate::model::layout::{
-        Holds, IndexInfo, LayoutInfo, PartInfo, PropertyInfo, Scope, SliceInfo, SliceUnit, WhenInfo,
+        Holds, IndexInfo, LayoutInfo, Lifecycle, PartInfo, PropertyInfo, Scope, SliceInfo, SliceUnit, WhenInfo,
     };
     #[doc(inline)]
     pub use table_store::PropertyType;
@@ -164,13 +165,13 @@ pub mod slices {
 }
 
 /// What [`Tables::create`], [`Tables::health`], [`Tables::drop_index`] and the jobs over all rows of an entity return:
-/// [`Tables::verify`], [`Tables::repair`] and [`Tables::backfill`].
+/// [`Tables::verify`], [`Tables::repair`], [`Tables::backfill`] and [`Tables::sweep`].
 pub mod jobs {
     pub use crate::admin::{
         catalog::{DropIndex, DroppedIndex},
         create::Create,
         health::Health,
-        jobs::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Verified, Verify},
+        jobs::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Sweep, SweepProgress, Verified, Verify},
     };
 }
 
@@ -220,6 +221,7 @@ pub mod types {
         model::{
             column::{Certain, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable},
             entity::{AllowScan, FromOlder, OnePartition, OneVersion, Shared},
+            lifecycle::{HasBin, SoftDelete, Sweepable},
             property::{
                 Bytes, Defaulted, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape, Single,
                 SkippedField, Store, Text,
@@ -232,6 +234,7 @@ pub mod types {
             Unique, Unopened, Variant, View,
         },
         write::{
+            bin::ToBin,
             index::indexable::{Each, Indexable},
             writable::{AsEntity, Deletable, Updatable},
         },
@@ -273,9 +276,10 @@ pub mod __private {
                 Lowercase, Pad, Plain, Raw, Reverse, ReverseTime, Scale, Separated, Time, Uppercase, kind,
             },
             layout::{
-                Collision, Holds, IndexInfo, Layout, LayoutInfo, Member, Misfit, PartInfo, PropertyInfo, PropertyType,
-                Scope, Slice, SliceInfo, SliceUnit, WhenInfo, member_misfit,
+                Collision, Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, Member, Misfit, PartInfo, PropertyInfo,
+                PropertyType, Scope, Slice, SliceInfo, SliceUnit, WhenInfo, member_misfit,
             },
+            lifecycle::{HasBin, SetTime, SoftDelete, Sweepable, is_optional_time, is_time},
             property::{
                 Always, ByEquality, Defaulted, Fields, Json, Large, Maybe, Native, NoValue, Opaque, OptionText,
                 Partial, Property, PropertyProblem, Scaled, Shape, Single, Store, Text, large, nested, refused,

@@ -4,6 +4,7 @@
 //!
 //! Each backend here is placed before another one, mostly the store in memory:
 //!
+//! - [`Clocked`] has a time of day that the test sets, by which entities expire.
 //! - [`Counting`] counts the requests.
 //! - [`Faulty`] makes a request fail, and [`for_each_fault`] makes each request of a program fail once in each way.
 //! - [`PartitionReach`] limits each transaction to one partition, as the service does. In the embedded store, an entity and
@@ -70,8 +71,8 @@ use std::{error, fmt};
 use table_store::{Result, backend::Backend};
 #[doc(inline)]
 pub use table_testing::{
-    Answer, Counting, Counts, Fault, Faults, Faulty, Observer, PartitionReach, Request, Requests, Schedule, Scheduled,
-    Waiting, conformance,
+    Answer, Clocked, Counting, Counts, Fault, Faults, Faulty, Observer, PartitionReach, Request, Requests, Schedule,
+    Scheduled, TestTime, Waiting, conformance,
 };
 
 use crate::client::tables::Tables;

@@ -57,11 +57,12 @@ pub enum Error {
     #[error("the source of the entities has an error{}", After(": ", &.0.to_string()))]
     Source(#[source] Box<dyn std::error::Error + Send + Sync>),
 
-    /// An insert found a row with these keys. Nothing was written.
-    #[error("{0} already exists")]
+    /// An insert found a row with these keys. Nothing was written. [`Refused::is_in_bin`] says whether it is an entity in the
+    /// bin, which readers do not see. An entity that has expired is not in the way.
+    #[error("{} already exists{}", .0, if_in_bin(.0.is_in_bin(), ", in the bin"))]
     AlreadyExists(Refused<RowId>),
 
-    /// The row does not exist that a write changes or requires. Nothing was written.
+    /// The row does not exist that a write changes or requires, or its entity has expired. Nothing was written.
     #[error("{0} does not exist")]
     NotFound(Refused<RowId>),
 
@@ -424,12 +425,12 @@ impl QueryError {
     }
 }
 
-/// A unique index holds the value for another entity.
+/// A unique index holds the value for another entity. An entity that has expired does not count; one in the bin does.
 ///
 /// `Display` names the index, its table and the value. It does not name the entity that has the value, because that may
 /// belong to another tenant: see [`owner`](Self::owner).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the unique index `{index}` of {} has `{value}` already", row.table)]
+#[error("the unique index `{index}` of {} has `{value}` already{}", row.table, if_in_bin(*.in_bin, ", for an entity in the bin"))]
 #[non_exhaustive]
 pub struct UniqueViolationError {
     /// The index.
@@ -443,26 +444,33 @@ pub struct UniqueViolationError {
     pub entity: RowId,
     /// The entity that has the value. `Display` does not name it.
     pub owner: RowId,
+    /// `true` if that entity is in the bin: `#[table(soft_delete = …)]`. Readers do not see it; `restore` or `remove` it.
+    pub in_bin: bool,
 }
 
 impl UniqueViolationError {
     /// Returns the error of these fields.
     #[doc(hidden)]
     pub fn new(index: &'static str, value: String, row: RowId, entity: RowId, owner: RowId) -> Self {
-        Self { index, value, row, entity, owner }
+        Self { index, value, row, entity, owner, in_bin: false }
     }
+}
+
+/// Returns the text if the row is in the bin.
+const fn if_in_bin(is_in_bin: bool, text: &'static str) -> &'static str {
+    if is_in_bin { text } else { "" }
 }
 
 /// A key, an index or a property that differs from the one that the store has recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} of {entity} in {table} {} recorded differently, so this program would not find its rows: {changes}; {advice}", Self::subject(.layout), Self::verb(.layout))]
+#[error("{} of {entity} in {table} {} recorded differently, so this program would {}: {changes}; {advice}", Self::subject(.layout), Self::verb(.layout), Self::effect(.layout))]
 #[non_exhaustive]
 pub struct LayoutChangedError {
     /// The entity's table.
     pub table: String,
     /// Recorded entity: its kind, or the struct's name.
     pub entity: String,
-    /// Name of the index, `key` for the primary key, or `properties`.
+    /// Name of the index, `key` for the primary key, `properties`, or `lifecycle` for the times that hide the entity.
     pub layout: &'static str,
     /// Differences from the recorded layout: each place with its recorded and its present value.
     pub changes: String,
@@ -481,12 +489,17 @@ impl LayoutChangedError {
         match layout {
             "key" => "the primary key".to_owned(),
             "properties" => "the properties".to_owned(),
+            "lifecycle" => "the lifecycle".to_owned(),
             index => format!("the index `{index}`"),
         }
     }
 
     fn verb(layout: &str) -> &'static str {
         if layout == "properties" { "are" } else { "is" }
+    }
+
+    fn effect(layout: &str) -> &'static str {
+        if layout == "lifecycle" { "show entities that others hide" } else { "not find its rows" }
     }
 }
 
@@ -752,6 +765,7 @@ mod tests {
                 row: row(words),
                 entity: row(words),
                 owner: row(words),
+                in_bin: false,
             })
             .into(),
             Box::new(KeyChangedError { was: row(words), partition_key: quoted(), row_key: quoted() }).into(),

@@ -1,6 +1,6 @@
 //! Conditions on properties, which backends evaluate, and their OData text.
 
-use std::{cmp::Ordering, fmt, mem};
+use std::{borrow::Cow, cmp::Ordering, fmt, mem};
 
 use crate::{PropertiesRef, Value, ValueRef, unstable::order};
 
@@ -11,7 +11,7 @@ pub enum Condition {
     /// type. `Edm.Int32`, `Edm.Int64` and `Edm.Double` are compared with each other.
     Compare {
         /// The property's name.
-        property: &'static str,
+        property: Cow<'static, str>,
         /// The comparison.
         operator: Operator,
         /// The value.
@@ -149,7 +149,8 @@ impl Condition {
     }
 
     /// A placeholder for a condition that is moved out of its box.
-    const NOTHING: Self = Self::Compare { property: "", operator: Operator::Eq, value: Value::Boolean(false) };
+    const NOTHING: Self =
+        Self::Compare { property: Cow::Borrowed(""), operator: Operator::Eq, value: Value::Boolean(false) };
 
     /// Moves the conditions inside this one that are not comparisons to `rest`.
     fn dismantle(&mut self, rest: &mut Vec<Self>) {
@@ -329,7 +330,7 @@ mod tests {
             let mut properties = Properties::default();
             properties.push("N", left);
             let holds = |operator| {
-                Condition::Compare { property: "N", operator, value: right.to_value() }.holds(properties.as_ref())
+                Condition::Compare { property: "N".into(), operator, value: right.to_value() }.holds(properties.as_ref())
             };
             let order = expected(left, right);
             prop_assert_eq!(holds(Operator::Eq), order == Some(Ordering::Equal));
@@ -341,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_condition_that_is_too_deep_is_refused_and_dropped() {
-        let likes = || Condition::Compare { property: "Likes", operator: Operator::Eq, value: Value::Int32(1) };
+        let likes = || Condition::Compare { property: "Likes".into(), operator: Operator::Eq, value: Value::Int32(1) };
         let joined: [fn(Condition, Condition) -> Condition; 4] = [
             |deep, more| Condition::And(deep.into(), more.into()),
             |deep, more| Condition::And(more.into(), deep.into()),

@@ -3,6 +3,7 @@
 //!
 //! Programs use the crate `table-runtime` with its feature `testing`, which exports all of this as `testing`.
 
+mod clocked;
 pub mod conformance;
 mod counting;
 mod faulty;
@@ -10,6 +11,7 @@ mod partition_reach;
 mod request;
 mod scheduled;
 
+pub use clocked::{Clocked, TestTime};
 pub use counting::{Counting, Counts, Requests};
 pub use faulty::{Fault, Faults, Faulty};
 pub use partition_reach::PartitionReach;

@@ -6,6 +6,7 @@
 //! - An operation has only its intended effects, each once.
 //! - A successful operation had all of its effects, a transaction all of them at once.
 //! - A failed operation had no effect, and its error was true at some moment while it ran.
+//! - An entity that has expired may be deleted by any operation. Nothing else deletes an entity without being asked to.
 //! - A reader returns entities that existed at some moment while it ran, and all that existed during the whole time.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,14 +19,35 @@ use crate::{
     subjects::{Fields, Index, Key, key_of},
 };
 
-/// Entities that readers see.
+/// Entities that are stored, those included that a time hides.
 pub type State = BTreeMap<Key, Fields>;
+
+/// State at a moment.
+#[derive(Clone, Copy)]
+struct Moment<'a> {
+    state: &'a State,
+    now: u8,
+}
+
+impl<'a> Moment<'a> {
+    /// Returns the entity, unless it has expired.
+    fn present(self, key: Key) -> Option<&'a Fields> {
+        self.state.get(&key).filter(|fields| !fields.has_expired(self.now))
+    }
+
+    /// Returns the entity, if readers see it.
+    fn visible(self, key: Key) -> Option<&'a Fields> {
+        self.state.get(&key).filter(|fields| fields.is_visible(self.now))
+    }
+}
 
 /// States and operations of a store.
 #[derive(Debug)]
 pub struct History {
     indexes: &'static [Index],
     states: Vec<State>,
+    /// The moment of each state.
+    moments: Vec<u8>,
     operations: Vec<Operation>,
 }
 
@@ -50,12 +72,23 @@ fn is_unknown(error: &Error) -> bool {
 impl History {
     /// Returns a history that begins with this state.
     pub fn new(indexes: &'static [Index], state: State) -> Self {
-        Self { indexes, states: vec![state], operations: Vec::new() }
+        Self { indexes, states: vec![state], moments: vec![0], operations: Vec::new() }
     }
 
     /// Returns the last state.
     pub fn state(&self) -> &State {
         self.states.last().unwrap_or_else(|| unreachable!("there is a first state"))
+    }
+
+    /// Returns the present moment.
+    pub fn now(&self) -> u8 {
+        self.moments.last().copied().unwrap_or_default()
+    }
+
+    /// Records that time passes until this moment.
+    pub fn pass(&mut self, now: u8) {
+        self.states.push(self.state().clone());
+        self.moments.push(now);
     }
 
     /// Returns the number of operations.
@@ -88,8 +121,9 @@ impl History {
         if changed.is_empty() {
             return Ok(());
         }
-        let old = self.state().clone();
+        let (old, now) = (self.state().clone(), self.now());
         self.states.push(state);
+        self.moments.push(now);
         let number = self.states.len() - 1;
         for key in changed {
             let (old, new) = (old.get(&key), self.states[number].get(&key).copied());
@@ -97,18 +131,22 @@ impl History {
             let operation = operation.and_then(|operation| self.operations.get_mut(operation));
             let operation = operation.with_context(|| format!("{described}, without an operation"))?;
             ensure!(operation.ended.is_none(), "{described}, by {:?}, which had ended", operation.act);
+            let has_expired = old.is_some_and(|old| old.has_expired(now));
             let is_due = |effect: &Effect| match (effect, new) {
                 // A patch may have changed the insert while it was pending.
                 (Effect::Put(put) | Effect::Over(put), Some(new)) => {
                     let extra = match (old, effect) {
                         (None, _) => new.extra,
+                        // Nothing is kept of an entity that has expired.
+                        (Some(_), Effect::Over(_)) if has_expired && new.extra == 0 => 0,
                         (Some(old), Effect::Over(_)) => old.extra,
                         (Some(_), _) => 0,
                     };
                     Fields { likes: new.likes, extra, ..*put } == new
                 }
-                (Effect::ChangedOrPut(put, _), Some(new)) if old.is_none() => {
-                    Fields { likes: new.likes, extra: new.extra, ..*put } == new
+                (Effect::ChangedOrPut(put, change), Some(new)) if old.is_none() || has_expired => {
+                    let changed = old.map(|old| change.of(old));
+                    Fields { likes: new.likes, extra: new.extra, ..*put } == new || changed == Some(new)
                 }
                 // No change of another writer is lost.
                 (Effect::Changed(..) | Effect::ChangedOrPut(..), Some(new)) => {
@@ -120,10 +158,16 @@ impl History {
                 (Effect::Extra(_, extra), Some(new)) => {
                     old.is_some_and(|old| Fields { extra: *extra, ..*old } == new) && new.key() == effect.key()
                 }
+                (Effect::InBin(_, in_bin), Some(new)) => {
+                    old.is_some_and(|old| Fields { in_bin: *in_bin, ..*old } == new) && new.key() == effect.key()
+                }
                 (Effect::Deleted(deleted), None) => *deleted == key,
                 _ => false,
             };
             let at = operation.effects.iter().position(is_due);
+            if at.is_none() && new.is_none() && has_expired {
+                continue;
+            }
             let at = at.with_context(|| format!("{described}, by {:?}", operation.act))?;
             ensure!(operation.made[at].is_none(), "{described}, by {:?}, a second time", operation.act);
             operation.made[at] = Some(number);
@@ -172,6 +216,14 @@ impl History {
             }
             Outcome::Removed(removed) => {
                 ensure!(*removed == this.made[0].is_some(), "{:?} gave {removed}", this.act);
+                let key = this.effects[0].key();
+                let was_missing = |moment: Moment<'_>| match this.act {
+                    Act::SoftDelete(_) => moment.visible(key).is_none(),
+                    Act::Restore(_) => moment.present(key).is_none_or(|fields| !fields.in_bin),
+                    _ => !moment.state.contains_key(&key),
+                };
+                let is_true = *removed || self.moments(this).any(was_missing);
+                ensure!(is_true, "{:?} gave {removed}, which was never true", this.act);
             }
             Outcome::Modified(modified) => {
                 let stored = |made: usize| self.states[made].get(&this.effects[0].key());
@@ -179,8 +231,14 @@ impl History {
                 let made = this.made[0].map(|made| stored(made).map(|fields| Fields { extra: 0, ..*fields }));
                 let gave = format!("{:?} gave {modified:?}", this.act);
                 ensure!(made.is_none_or(|made| made == *modified), "{gave}, and stored {made:?}");
-                let was_missing = || self.moments(this).any(|state| !state.contains_key(&this.effects[0].key()));
+                let was_missing = || self.moments(this).any(|moment| moment.visible(this.effects[0].key()).is_none());
                 ensure!(made.is_some() || modified.is_none() && was_missing(), "{gave}, which was never true");
+            }
+            // The entities that it could not remove are none of its effects.
+            Outcome::Failed(Error::Bulk(bulk)) if matches!(this.act, Act::Sweep) => {
+                for failure in &bulk.failures {
+                    self.failed(this, &failure.error, &[])?;
+                }
             }
             // The rest of the input was not tried.
             Outcome::Failed(Error::Bulk(bulk)) => {
@@ -210,7 +268,7 @@ impl History {
                     bail!("{:?} found: {finding}", this.act);
                 }
             }
-            Outcome::Nothing => {}
+            Outcome::Swept(_) | Outcome::Nothing => {}
         }
         Ok(())
     }
@@ -222,11 +280,15 @@ impl History {
             let is_hidden = match effect {
                 // A patch of a pending insert is not visible.
                 Effect::Likes(key, _) | Effect::Extra(key, _) => {
-                    self.moments(operation).any(|state| !state.contains_key(key))
+                    self.moments(operation).any(|moment| !moment.state.contains_key(key))
                 }
                 // The transaction writes the row again, so no reader misses it.
                 Effect::Deleted(key) => operation.effects[at + 1..].iter().any(|later| later.key() == *key),
-                Effect::Put(_) | Effect::Over(_) | Effect::Changed(..) | Effect::ChangedOrPut(..) => false,
+                Effect::Put(_)
+                | Effect::Over(_)
+                | Effect::Changed(..)
+                | Effect::ChangedOrPut(..)
+                | Effect::InBin(..) => false,
             };
             operation.made[*at].is_some() || is_hidden
         };
@@ -234,8 +296,9 @@ impl History {
     }
 
     /// Returns the states while the operation ran.
-    fn moments(&self, operation: &Operation) -> impl Iterator<Item = &State> {
-        self.states[operation.begun..].iter()
+    fn moments(&self, operation: &Operation) -> impl Iterator<Item = Moment<'_>> {
+        let states = self.states.iter().zip(&self.moments).skip(operation.begun);
+        states.map(|(state, now)| Moment { state, now: *now })
     }
 
     /// Checks that the failure of the effects at these positions is true.
@@ -252,11 +315,14 @@ impl History {
         let is_true = match error {
             Error::AlreadyExists(row) => {
                 let key = key_of(row).context("a key")?;
-                moments.any(|state| state.contains_key(&key))
+                moments.any(|moment| moment.present(key).is_some_and(|fields| fields.in_bin == row.is_in_bin()))
             }
             Error::NotFound(row) => {
                 let key = key_of(row).context("a key")?;
-                moments.any(|state| !state.contains_key(&key))
+                // An entity that was read counts with the time that was read, also if it was renewed since.
+                let now = self.now();
+                let had_expired = |state: &State| state.get(&key).is_some_and(|fields| fields.has_expired(now));
+                moments.any(|moment| moment.visible(key).is_none()) || self.states.iter().any(had_expired)
             }
             // Another writer that aborts or commits an insert may change a version at any time.
             Error::ConditionNotMet(_) | Error::Aborted(_) => true,
@@ -277,7 +343,12 @@ impl History {
         let has_value = |fields: &Fields| (index.values)(fields).contains(value);
         let wanted = |at: usize| {
             let effect = &operation.effects[at];
-            self.moments(operation).filter_map(|state| effect.written(state.get(&effect.key())))
+            // It may see an entity that has expired since.
+            let written = |moment: Moment<'_>| {
+                let key = effect.key();
+                [moment.state.get(&key), moment.present(key)].map(|old| effect.written(old))
+            };
+            self.moments(operation).flat_map(written).flatten()
         };
         let has = |fields: &Fields| fields.key() == owner && has_value(fields);
         // A bulk write names the owner of a value once that is written; a transaction names an owner among its own
@@ -287,10 +358,12 @@ impl History {
         let is_deleted = |key| operation.effects.contains(&Effect::Deleted(key));
         let is_wronged = |new: &Fields| {
             has_value(new)
-                && self.moments(operation).any(|state| {
-                    let own = state.get(&new.key());
+                && self.moments(operation).any(|moment| {
+                    let own = moment.state.get(&new.key());
                     let is_free = own.is_none_or(|own| !has_value(own)) || is_deleted(new.key());
-                    let is_taken = state.get(&owner).is_some_and(|other| has(other) && index.clashes(new, other));
+                    let is_owner =
+                        |other: &Fields| has(other) && index.clashes(new, other) && other.in_bin == violation.in_bin;
+                    let is_taken = moment.present(owner).is_some_and(is_owner);
                     owner != new.key() && (is_free && is_taken || is_planned)
                 })
         };
@@ -308,16 +381,18 @@ impl History {
         ensure!(keys.len() == seen.len(), "{:?} gave an entity twice: {seen:?}", operation.act);
         for fields in seen {
             ensure!(finds(fields), "{:?} gave {fields:?}", operation.act);
-            let is_same = |state: &State| state.get(&fields.key()).is_some_and(|there| there.known() == *fields);
+            let is_same =
+                |moment: Moment<'_>| moment.visible(fields.key()).is_some_and(|there| there.known() == *fields);
             let was_there = self.moments(operation).any(is_same);
             ensure!(was_there, "{:?} gave {fields:?}, which never existed", operation.act);
         }
         for fields in self.state().values().filter(|fields| finds(fields)) {
-            let stayed = self.moments(operation).all(|state| state.get(&fields.key()) == Some(fields));
+            let stayed = self.moments(operation).all(|moment| moment.visible(fields.key()) == Some(fields));
             ensure!(!stayed || seen.contains(&fields.known()), "{:?} gave {seen:?}, without {fields:?}", operation.act);
         }
-        let is_state = |state: &State| {
-            let there = state.values().filter(|fields| finds(fields)).map(|fields| fields.known());
+        let is_state = |Moment { state, now }: Moment<'_>| {
+            let there =
+                state.values().filter(|fields| finds(fields) && fields.is_visible(now)).map(|fields| fields.known());
             there.eq(seen.iter().copied())
         };
         ensure!(!at_once || self.moments(operation).any(is_state), "{:?} gave {seen:?} at once", operation.act);

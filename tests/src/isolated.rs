@@ -65,6 +65,8 @@ impl Backend for Isolated {
                     ReadTarget::Row { table: &table, partition_key, row_key, select }
                 }
                 ReadTarget::Page { scan: own, from } => {
+                    // The service refuses what exceeds its limits. Azurite and the other stores do not.
+                    own.check()?;
                     scan = Scan { table: table.into(), ..own.clone() };
                     ReadTarget::Page { scan: &scan, from }
                 }

@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
+use anyhow::ensure;
 use futures_util::{StreamExt as _, stream};
 use table_runtime::{Error, Result, Stored, Tables, bulk::BulkProgress, jobs::Finding};
 
 use crate::{
+    history::State,
     random::Random,
-    subjects::{Fields, INDEXED_VALUES, Key, Part, Subject, VALUES},
+    subjects::{Fields, INDEXED_VALUES, Key, MOMENTS, Part, Subject, VALUES},
 };
 
 /// Number of groups.
@@ -52,6 +54,12 @@ pub enum Act {
     RemoveAll(Vec<Key>),
     /// Removes many entities that the task keeps, or reads first.
     RemoveRead(Vec<Key>),
+    /// Puts an entity into the bin.
+    SoftDelete(Key),
+    /// Takes an entity out of the bin.
+    Restore(Key),
+    /// Removes the entities that have expired.
+    Sweep,
     /// Repairs the indexes.
     Repair,
     /// Verifies the indexes.
@@ -103,6 +111,9 @@ impl Change {
         if bits & 1 == 1 {
             new.mail = self.to.mail;
         }
+        if bits & 2 == 2 {
+            new.until = self.to.until;
+        }
         new
     }
 }
@@ -136,7 +147,11 @@ impl Writer<'_> {
         let mail = Some(value()).filter(|mail| *mail > 0 || value() > 0);
         let (badge, seat, tag, age) = (value(), value(), value(), value());
         let (city, note, rate) = (value(), value(), value());
-        Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes: stamp, extra: 0 }
+        // Half of them never expire.
+        let until = if S::EXPIRES { self.random.byte(2 * MOMENTS) } else { 0 };
+        let until = if until > MOMENTS { 0 } else { until };
+        let (likes, extra, in_bin) = (stamp, 0, false);
+        Fields { group, id, mail, badge, seat, tag, age, city, note, rate, until, in_bin, stamp, likes, extra }
     }
 
     fn keys(&mut self, group: Option<u8>, count: usize) -> Vec<Key> {
@@ -173,6 +188,9 @@ impl Writer<'_> {
     /// Returns an operation.
     pub fn act<S: Subject>(&mut self) -> Act {
         let key = self.key();
+        if S::EXPIRES && self.random.chance(20) {
+            return self.random.pick(&[Act::SoftDelete(key), Act::Restore(key), Act::Sweep]).clone();
+        }
         match self.random.below(100) {
             0..45 => self.write::<S>(key),
             45..49 => Act::Modify(key, self.change::<S>(key)),
@@ -234,6 +252,8 @@ pub enum Effect {
     Likes(Key, u32),
     /// The property of the other program is set.
     Extra(Key, u32),
+    /// The entity is put into the bin, or taken out of it.
+    InBin(Key, bool),
     /// The entity is deleted.
     Deleted(Key),
 }
@@ -243,7 +263,11 @@ impl Effect {
     pub const fn key(&self) -> Key {
         match self {
             Self::Put(fields) | Self::Over(fields) | Self::ChangedOrPut(fields, _) => fields.key(),
-            Self::Changed(key, _) | Self::Likes(key, _) | Self::Extra(key, _) | Self::Deleted(key) => *key,
+            Self::Changed(key, _)
+            | Self::Likes(key, _)
+            | Self::Extra(key, _)
+            | Self::InBin(key, _)
+            | Self::Deleted(key) => *key,
         }
     }
 
@@ -252,7 +276,9 @@ impl Effect {
         match (self, old) {
             (Self::Put(fields) | Self::Over(fields), _) | (Self::ChangedOrPut(fields, _), None) => Some(*fields),
             (Self::Changed(_, change) | Self::ChangedOrPut(_, change), Some(old)) => Some(change.of(old)),
-            (Self::Changed(..), None) | (Self::Likes(..) | Self::Extra(..) | Self::Deleted(_), _) => None,
+            (Self::Changed(..), None) | (Self::Likes(..) | Self::Extra(..) | Self::InBin(..) | Self::Deleted(_), _) => {
+                None
+            }
         }
     }
 }
@@ -262,8 +288,10 @@ impl Effect {
 pub enum Outcome {
     /// All effects happened.
     Done,
-    /// `remove` returned whether there was a row.
+    /// `remove`, `soft_delete` or `restore` returned whether there was a row.
     Removed(bool),
+    /// A sweep removed so many entities.
+    Swept(usize),
     /// `modify` returned the stored entity, or that there is none.
     Modified(Option<Fields>),
     /// No effect happened.
@@ -377,6 +405,8 @@ impl<S: Subject> Ready<S> {
             Self::Other(Act::InsertAll(all) | Act::UpsertAll(all)) => all.iter().copied().map(Effect::Put).collect(),
             Self::Other(Act::Modify(key, change)) => vec![Effect::Changed(*key, change.clone())],
             Self::Other(Act::ModifyOrInsert(fields, change)) => vec![Effect::ChangedOrPut(*fields, change.clone())],
+            Self::Other(Act::SoftDelete(key)) => vec![Effect::InBin(*key, true)],
+            Self::Other(Act::Restore(key)) => vec![Effect::InBin(*key, false)],
             Self::Other(Act::RemoveAll(keys)) => keys.iter().copied().map(Effect::Deleted).collect(),
             Self::Other(_) => Vec::new(),
         }
@@ -473,6 +503,9 @@ async fn other<S: Subject>(tables: &Tables, act: &Act) -> Result<Outcome> {
             let keys = keys.iter().copied().map(S::point);
             bulk(tables.try_remove_all_from(stream::iter(keys).map(Ok::<_, Infallible>)).await)?
         }
+        Act::SoftDelete(key) => Outcome::Removed(S::soft_delete(tables, *key).await?),
+        Act::Restore(key) => Outcome::Removed(S::restore(tables, *key).await?),
+        Act::Sweep => Outcome::Swept(S::sweep(tables).await?),
         Act::Repair => {
             // Several passes beside the other tasks.
             let repaired = tables.repair::<S>().memory(64 * size_of::<u128>()).await?;
@@ -484,4 +517,47 @@ async fn other<S: Subject>(tables: &Tables, act: &Act) -> Result<Outcome> {
         Act::All(group) => Outcome::Seen(S::all(tables, *group).await?, true),
         _ => Outcome::Nothing,
     })
+}
+
+/// Returns what is stored, apart from pending inserts.
+///
+/// # Errors
+/// A read failed.
+pub async fn state<S: Subject>(tables: &Tables) -> anyhow::Result<State> {
+    let mut state = State::new();
+    for group in 0..GROUPS {
+        state.extend(S::with_extra(tables, group).await?.into_iter().map(|fields| (fields.key(), fields)));
+    }
+    Ok(state)
+}
+
+/// Checks that each index finds exactly the visible entities with the value.
+///
+/// # Errors
+/// A read failed, or an index finds something else.
+pub async fn agrees<S: Subject>(tables: &Tables, state: &State, now: u8) -> anyhow::Result<()> {
+    for (number, index) in S::INDEXES.iter().enumerate() {
+        for group in 0..if index.here { GROUPS } else { 1 } {
+            for value in 0..INDEXED_VALUES {
+                let mut found = S::find(tables, number, group, value).await?;
+                found.sort_unstable_by_key(|fields| (fields.key(), *fields));
+                let is_found = |fields: &&Fields| fields.is_visible(now) && index.finds(fields, group, value);
+                let expected = state.values().filter(is_found);
+                let expected: Vec<_> = expected.map(|fields| fields.known()).collect();
+                ensure!(found == expected, "by `{index:?}` of {value} in {group}: {found:?} instead of {expected:?}");
+            }
+        }
+    }
+    for group in 0..GROUPS {
+        let mut covered = S::covered(tables, group).await?;
+        covered.sort_unstable();
+        let of_group = || state.values().filter(|fields| fields.group == group && !fields.has_expired(now));
+        let visible = of_group().filter(|fields| !fields.in_bin);
+        let expected: Vec<_> = visible.map(|fields| (fields.id, fields.note)).collect();
+        ensure!(covered == expected, "a covering index has {covered:?} instead of {expected:?}");
+        let in_bin = S::in_bin(tables, group).await?;
+        let expected: Vec<_> = of_group().filter(|fields| fields.in_bin).map(|fields| fields.known()).collect();
+        ensure!(in_bin == expected, "the bin has {in_bin:?} instead of {expected:?}");
+    }
+    Ok(())
 }

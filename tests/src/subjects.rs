@@ -1,6 +1,9 @@
 //! Entities of random programs. They have the same fields and different indexes.
 
-use std::fmt;
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use table_runtime::{
     ETag, Point, Property, Result, Stored, TableEntity, Tables, backend::BoxFuture, row::RowId, types::Primary,
@@ -24,6 +27,10 @@ pub struct Fields {
     pub note: u8,
     /// Number of one of `RATES`.
     pub rate: u8,
+    /// Number of the moment from which on the entity is absent; 0 if it never expires.
+    pub until: u8,
+    /// True if the entity is in the bin.
+    pub in_bin: bool,
     /// Number of the write that wrote all fields.
     pub stamp: u32,
     /// Number of the write that wrote this field, which no index contains.
@@ -35,6 +42,19 @@ pub struct Fields {
 /// Values of a property that indexes include. The last one does not equal itself.
 const RATES: [f64; 3] = [0.5, -1.5, f64::NAN];
 
+/// Number of the last moment of a program.
+pub const MOMENTS: u8 = 4;
+
+/// Returns a moment of a program. Programs begin at the moment 0.
+pub fn moment(number: u8) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000 + 3600 * u64::from(number))
+}
+
+/// Returns the number of a moment.
+fn number_of(time: SystemTime) -> u8 {
+    (0..=MOMENTS).find(|number| moment(*number) == time).unwrap_or(u8::MAX)
+}
+
 /// Number of indexed values.
 pub const VALUES: u8 = 3;
 
@@ -42,6 +62,16 @@ impl Fields {
     /// Returns the entity's key.
     pub const fn key(&self) -> Key {
         (self.group, self.id)
+    }
+
+    /// Checks whether the entity has expired at a moment.
+    pub const fn has_expired(&self, now: u8) -> bool {
+        self.until > 0 && self.until <= now
+    }
+
+    /// Checks whether readers see the entity at a moment.
+    pub const fn is_visible(&self, now: u8) -> bool {
+        !self.in_bin && !self.has_expired(now)
     }
 
     /// Returns the fields that the entity knows.
@@ -141,6 +171,8 @@ pub trait Subject: TableEntity + Clone + fmt::Debug + 'static {
     const INDEXES: &'static [Index];
     /// True if transactions can write the entity.
     const TRANSACTS: bool;
+    /// True if the entity expires and has a bin.
+    const EXPIRES: bool;
 
     /// Returns the entity with these fields.
     fn new(fields: &Fields) -> Self;
@@ -160,7 +192,19 @@ pub trait Subject: TableEntity + Clone + fmt::Debug + 'static {
     /// Sets the property of the other program.
     fn set_extra(tables: &Tables, key: Key, extra: u32) -> BoxFuture<'static, Result<ETag>>;
 
-    /// Reads the entities of a partition as the other program does.
+    /// Puts the entity into the bin. Returns whether there was one; false without a bin.
+    fn soft_delete(tables: &Tables, key: Key) -> impl Future<Output = Result<bool>>;
+
+    /// Takes the entity out of the bin. Returns whether there was one; false without a bin.
+    fn restore(tables: &Tables, key: Key) -> impl Future<Output = Result<bool>>;
+
+    /// Removes what has expired, and returns the number of these entities; 0 if entities do not expire.
+    fn sweep(tables: &Tables) -> impl Future<Output = Result<usize>>;
+
+    /// Reads the entities in the bin of a partition; none without a bin.
+    fn in_bin(tables: &Tables, group: u8) -> impl Future<Output = Result<Vec<Fields>>>;
+
+    /// Reads the entities of a partition as the other program does, to which no time hides one.
     fn with_extra(tables: &Tables, group: u8) -> impl Future<Output = Result<Vec<Fields>>>;
 
     /// Reads the entities of a partition.
@@ -227,6 +271,25 @@ macro_rules! transact {
     }};
 }
 
+macro_rules! bin {
+    (lasts ($($argument:ident),*) $found:expr) => {{
+        let _ = ($($argument),*);
+        Ok(Default::default())
+    }};
+    (expires ($($argument:ident),*) $found:expr) => {
+        $found
+    };
+}
+
+macro_rules! expires {
+    (lasts) => {
+        false
+    };
+    (expires) => {
+        true
+    };
+}
+
 macro_rules! transacts {
     (single) => {
         false
@@ -252,22 +315,24 @@ pub enum Contact {
 }
 
 macro_rules! subjects {
-    ($($doc:literal $module:ident $table:literal [$($write_id:ident)?] $transacts:ident covered by $covered:ident {
+    ($($doc:literal $module:ident $table:literal [$($table_option:tt)*] $life:ident $transacts:ident covered by $covered:ident {
         $([$name:ident $($option:tt)*] $unique:literal $here:literal |$row:ident| $value:expr, $how:ident $query:expr;)+
     })+) => {$(
         #[doc = $doc]
         pub mod $module {
-            use std::collections::BTreeSet;
+            use std::{collections::BTreeSet, time::SystemTime};
 
             use table_runtime::{
                 ETag, Point, Projection, Result, Stored, TableEntity, Tables, backend::BoxFuture, types::Primary,
             };
 
-            use super::{Contact, Fields, Home, Index, Key, Part, RATES, Subject, VALUES, Values, is_adult};
+            use super::{
+                Contact, Fields, Home, Index, Key, Part, RATES, Subject, VALUES, Values, is_adult, moment, number_of,
+            };
 
             #[doc = $doc]
             #[derive(TableEntity, Clone, Debug)]
-            #[table(name = $table $(, $write_id)?)]
+            #[table(name = $table, $($table_option)*)]
             $(#[index($name $($option)*)])+
             #[allow(missing_docs, reason = "they are those of `Fields`")]
             pub struct Entity {
@@ -283,6 +348,8 @@ macro_rules! subjects {
                 pub home: Home,
                 pub note: u8,
                 pub rate: f64,
+                pub until: Option<SystemTime>,
+                pub deleted: Option<SystemTime>,
                 pub stamp: u32,
                 pub likes: u32,
                 /// The tag and the city, one of them twice.
@@ -310,6 +377,8 @@ macro_rules! subjects {
                 home: Home,
                 note: u8,
                 rate: f64,
+                until: Option<SystemTime>,
+                deleted: Option<SystemTime>,
                 stamp: u32,
                 likes: u32,
                 #[property(json)]
@@ -332,23 +401,29 @@ macro_rules! subjects {
                     Index { name: stringify!($name), unique: $unique, here: $here, values: |$row| Values::from($value) },
                 )+];
                 const TRANSACTS: bool = transacts!($transacts);
+                const EXPIRES: bool = expires!($life);
 
                 fn new(fields: &Fields) -> Self {
                     let Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes, .. } = *fields;
+                    let until = (fields.until > 0).then(|| moment(fields.until));
+                    let deleted = fields.in_bin.then(|| moment(0));
                     let (rate, home) = (RATES[usize::from(rate)], Home { city });
                     let contact = mail.map_or(Contact::Nothing, Contact::Mail);
                     let (marks, names) = (vec![tag, city, tag], BTreeSet::from([seat, VALUES + badge]));
-                    Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, marks, names }
+                    Self {
+                        group, id, contact, badge, seat, tag, age, home, note, rate, until, deleted, stamp, likes, marks, names,
+                    }
                 }
 
                 fn fields(&self) -> Fields {
                     let Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, .. } = *self;
+                    let (until, in_bin) = (self.until.map_or(0, number_of), self.deleted.is_some());
                     let Home { city } = home;
                     assert!(self.marks == [tag, city, tag] && self.names == BTreeSet::from([seat, VALUES + badge]));
                     let mail = if let Contact::Mail(mail) = contact { Some(mail) } else { None };
                     let is_same = |other: &f64| rate.to_bits() == other.to_bits() || rate.is_nan() && other.is_nan();
                     let rate = RATES.iter().position(is_same).and_then(|rate| rate.try_into().ok()).unwrap_or(u8::MAX);
-                    Fields { group, id, mail, badge, seat, tag, age, city, note, rate, stamp, likes, extra: 0 }
+                    Fields { group, id, mail, badge, seat, tag, age, city, note, rate, until, in_bin, stamp, likes, extra: 0 }
                 }
 
                 fn point((group, id): Key) -> Point<Self, Primary> {
@@ -367,14 +442,36 @@ macro_rules! subjects {
                     tables.patch(Other::key(group, id), |row| [row.extra.set(extra)])
                 }
 
+                async fn soft_delete(tables: &Tables, key: Key) -> Result<bool> {
+                    bin!($life (tables, key) tables.soft_delete(Self::point(key)).await)
+                }
+
+                async fn restore(tables: &Tables, key: Key) -> Result<bool> {
+                    bin!($life (tables, key) Ok(tables.restore(Self::point(key)).await?.is_some()))
+                }
+
+                async fn sweep(tables: &Tables) -> Result<usize> {
+                    bin!($life (tables) Ok(tables.sweep::<Self>().await?.removed))
+                }
+
+                async fn in_bin(tables: &Tables, group: u8) -> Result<Vec<Fields>> {
+                    bin!($life (tables, group) {
+                        let found = Self::by_key(group).only_deleted().all(tables).await?;
+                        Ok(found.iter().map(|entity| entity.fields()).collect())
+                    })
+                }
+
                 async fn with_extra(tables: &Tables, group: u8) -> Result<Vec<Fields>> {
                     let all = Other::by_key(group).all(tables).await?;
                     let fields = all.into_iter().map(|other| {
                         let Other {
-                            group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, marks, names, extra
+                            group, id, contact, badge, seat, tag, age, home, note, rate, until, deleted, stamp, likes, marks,
+                            names, extra,
                         } = Stored::into_inner(other);
-                        let known =
-                            Self { group, id, contact, badge, seat, tag, age, home, note, rate, stamp, likes, marks, names };
+                        let known = Self {
+                            group, id, contact, badge, seat, tag, age, home, note, rate, until, deleted, stamp, likes, marks,
+                            names,
+                        };
                         Fields { extra, ..known.fields() }
                     });
                     Ok(fields.collect())
@@ -421,41 +518,63 @@ macro_rules! subjects {
     )+};
 }
 
-subjects! {
-    "An entity with an index of every kind but copies."
-    mixed "Mixed" [] single covered by by_here {
-        [mail, partition(contact.mail), unique] true false |row| row.mail, one |_, value| Entity::by_mail(value);
-        [badge, same_table, unique, include(note, rate)] true false |row| Some(row.badge),
-            one |_, value| Entity::by_badge(value);
-        [seat, same_partition, unique] true true |row| Some(row.seat),
-            one |group, value| Entity::by_seat(group).eq(value);
-        [tag, same_partition, list] false true |row| Some(row.tag),
-            all |group, value| Entity::by_tag(group).eq(value);
-        [adult, partition(age), when(age, is_adult)] false false |row| (row.age > 0).then_some(row.age),
-            all |_, value| Entity::by_adult(value);
-        [city, partition(home.city), include(note, rate)] false false |row| Some(row.city), all |_, value| Entity::by_city(value);
-        [here, row(home.city), same_partition, include(note, rate)] false true |row| Some(row.city),
-            all |group, value| Entity::by_here(group).eq(value);
-        [mark, partition(each(marks)), include(note, rate)] false false |row| [row.tag, row.city],
-            all |_, value| Entity::by_mark(value);
-        [name, partition(each(names)), unique] true false |row| [row.seat, VALUES + row.badge],
-            one |_, value| Entity::by_name(value);
-    }
-    "An entity whose indexes are in its partition, so that transactions can write it."
-    local "Local" [write_id] transacts covered by by_mark {
-        [seat, same_partition, unique] true true |row| Some(row.seat),
-            one |group, value| Entity::by_seat(group).eq(value);
-        [badge, same_partition, unique, include(note, rate)] true true |row| Some(row.badge),
-            one |group, value| Entity::by_badge(group).eq(value);
-        [tag, same_partition, list] false true |row| Some(row.tag),
-            all |group, value| Entity::by_tag(group).eq(value);
-        [city, row(home.city), same_partition] false true |row| Some(row.city),
-            all |group, value| Entity::by_city(group).eq(value);
-        [adult, row(age), same_partition, when(age, is_adult)] false true |row| (row.age > 0).then_some(row.age),
-            all |group, value| Entity::by_adult(group).eq(value);
-        [mark, row(each(marks)), same_partition, include(note, rate)] false true |row| [row.tag, row.city],
-            all |group, value| Entity::by_mark(group).eq(value);
-        [name, row(each(names)), same_partition, unique] true true |row| [row.seat, VALUES + row.badge],
-            one |group, value| Entity::by_name(group).eq(value);
-    }
+/// An entity with an index of every kind but copies.
+macro_rules! mixed {
+    ($($header:tt)*) => {
+        subjects! {
+            $($header)* single covered by by_here {
+                [mail, partition(contact.mail), unique] true false |row| row.mail, one |_, value| Entity::by_mail(value);
+                [badge, same_table, unique, include(note, rate)] true false |row| Some(row.badge),
+                    one |_, value| Entity::by_badge(value);
+                [seat, same_partition, unique] true true |row| Some(row.seat),
+                    one |group, value| Entity::by_seat(group).eq(value);
+                [tag, same_partition, list] false true |row| Some(row.tag),
+                    all |group, value| Entity::by_tag(group).eq(value);
+                [adult, partition(age), when(age, is_adult)] false false |row| (row.age > 0).then_some(row.age),
+                    all |_, value| Entity::by_adult(value);
+                [city, partition(home.city), include(note, rate)] false false |row| Some(row.city), all |_, value| Entity::by_city(value);
+                [here, row(home.city), same_partition, include(note, rate)] false true |row| Some(row.city),
+                    all |group, value| Entity::by_here(group).eq(value);
+                [mark, partition(each(marks)), include(note, rate)] false false |row| [row.tag, row.city],
+                    all |_, value| Entity::by_mark(value);
+                [name, partition(each(names)), unique] true false |row| [row.seat, VALUES + row.badge],
+                    one |_, value| Entity::by_name(value);
+            }
+        }
+    };
+}
+
+/// An entity whose indexes are in its partition, so that transactions can write it.
+macro_rules! local {
+    ($($header:tt)*) => {
+        subjects! {
+            $($header)* transacts covered by by_mark {
+                [seat, same_partition, unique] true true |row| Some(row.seat),
+                    one |group, value| Entity::by_seat(group).eq(value);
+                [badge, same_partition, unique, include(note, rate)] true true |row| Some(row.badge),
+                    one |group, value| Entity::by_badge(group).eq(value);
+                [tag, same_partition, list] false true |row| Some(row.tag),
+                    all |group, value| Entity::by_tag(group).eq(value);
+                [city, row(home.city), same_partition] false true |row| Some(row.city),
+                    all |group, value| Entity::by_city(group).eq(value);
+                [adult, row(age), same_partition, when(age, is_adult)] false true |row| (row.age > 0).then_some(row.age),
+                    all |group, value| Entity::by_adult(group).eq(value);
+                [mark, row(each(marks)), same_partition, include(note, rate)] false true |row| [row.tag, row.city],
+                    all |group, value| Entity::by_mark(group).eq(value);
+                [name, row(each(names)), same_partition, unique] true true |row| [row.seat, VALUES + row.badge],
+                    one |group, value| Entity::by_name(group).eq(value);
+            }
+        }
+    };
+}
+
+mixed! { "An entity with an index of every kind but copies." mixed "Mixed" [] lasts }
+mixed! {
+    "The same, which expires and has a bin." fleeting "Fleeting" [expires = until, soft_delete = deleted] expires
+}
+local! {
+    "An entity whose indexes are in its partition, so that transactions can write it." local "Local" [write_id] lasts
+}
+local! {
+    "The same, which expires and has a bin." brief "Brief" [write_id, expires = until, soft_delete = deleted] expires
 }

@@ -5,7 +5,7 @@ use crate::encoding_option::EncodingOption;
 const KEYS: [&str; 3] = ["partition_key", "row_key", "index"];
 
 /// For some attributes: names, and what to write instead of them.
-const SYNONYMS: [(&[&str], &[&str], &str); 38] = [
+const SYNONYMS: [(&[&str], &[&str], &str); 39] = [
     (&KEYS, &["desc", "descending", "reversed", "inverted", "invert"], "write `reverse`, or `reverse_time` for a time"),
     (&KEYS, &["asc", "ascending"], "remove it: keys are in ascending order"),
     (&KEYS, &["newest", "newest_first", "latest", "latest_first"], "write `reverse_time`"),
@@ -74,8 +74,13 @@ const SYNONYMS: [(&[&str], &[&str], &str); 38] = [
     (&["table"], &["index", "indexes", "unique"], "put `#[index(name, …)]` on the field"),
     (
         &["table"],
-        &["ttl", "expires", "expiry", "retention", "time_to_live"],
-        "the service deletes no rows by itself; write `slice = month(field)`, and delete old tables with `drop_slices`",
+        &["ttl", "expiry", "expire", "expires_at", "expires_in", "retention", "time_to_live"],
+        "write `expires = field`, with the field that holds the time; of logs, `slice = month(field)` drops whole tables",
+    ),
+    (
+        &["table"],
+        &["deleted", "deleted_at", "soft_deleted", "soft_deletes", "paranoid", "bin", "trash"],
+        "write `soft_delete = field`, with a field that is an `Option` of a time",
     ),
     (&["table"], &["case", "naming"], "write `rename_all = \"…\"`"),
     (&["property"], &["name", "column", "column_name", "key", "alias"], "write `rename = \"…\"`"),

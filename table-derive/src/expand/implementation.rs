@@ -45,6 +45,13 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::Sliced for #ident #arguments #bounds {}
         }
     });
+    let soft_delete = soft_delete(context);
+    let sweepable = context.entity.lifecycle.fields().next().map(|_| {
+        quote! {
+            #[automatically_derived]
+            impl #parameters #t::Sweepable for #ident #arguments #bounds {}
+        }
+    });
     let [partition, row] = [(&context.entity.partition, quote!(())), (&context.entity.row, quote!(#t::Primary))]
         .map(|(key, end)| context.part_list(&key.parts, &end));
     quote! {
@@ -52,9 +59,75 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
         #one_partition
         #one_version
         #sliced
+        #soft_delete
+        #sweepable
         #[automatically_derived]
         impl #parameters #t::Keyed<#partition, #row> for #ident #arguments #bounds {}
     }
+}
+
+/// Returns the trait of an entity that can be put into the bin.
+fn soft_delete(context: &Context<'_>) -> Option<TokenStream> {
+    let deleted = context.entity.lifecycle.soft_delete?;
+    let (t, ident, bounds) = (context.runtime.here(), &context.entity.ident, &context.bounds);
+    let (parameters, arguments, _) = context.entity.generics.split_for_impl();
+    let field = &context.entity.fields[deleted.field];
+    let (name, ty, value) = (&field.ident, &field.ty, local("deleted"));
+    let this = this(ty.span());
+    let (scratch, before) = (local("scratch"), local("before"));
+    let read = or_return(ty.span(), &quote_spanned!(ty.span()=> <#ty as #t::Property>::from_value(#value)));
+    let write = quote_spanned!(ty.span()=> <#ty as #t::Property>::to_value(&#this.#name, &mut #scratch));
+    let write = or_return(ty.span(), &write);
+    Some(quote! {
+        #[automatically_derived]
+        impl #parameters #t::SoftDelete for #ident #arguments #bounds {
+            fn set_deleted(&mut self, #value: #t::Option<#t::ValueRef<'_>>) -> #t::SetTime {
+                let mut #scratch = ::std::string::String::new();
+                let #before = #write.map(|#before| #before.to_value());
+                #this.#name = #read;
+                #t::Ok(#before)
+            }
+        }
+    })
+}
+
+/// Returns the `Lifecycle`.
+fn lifecycle(context: &Context<'_>) -> TokenStream {
+    let (t, lifecycle) = (context.runtime.here(), &context.entity.lifecycle);
+    if lifecycle.fields().next().is_none() {
+        return quote!(#t::Lifecycle::NONE);
+    }
+    let [expires, soft_delete] = [lifecycle.expires, lifecycle.soft_delete].map(|time| {
+        let property = time.and_then(|time| context.entity.property(time.field));
+        option(property.map(|property| &property.name.value))
+    });
+    quote!(#t::Lifecycle { expires: #expires, soft_delete: #soft_delete })
+}
+
+/// Returns the constants that check that these times are times. A generic struct is checked where it is used.
+pub(super) fn check_times(context: &Context<'_>) -> TokenStream {
+    let entity = context.entity;
+    let is_concrete = entity.generics.params.is_empty();
+    let times = [("expires", entity.lifecycle.expires), ("soft_delete", entity.lifecycle.soft_delete)];
+    let checks = times.into_iter().filter(|_| is_concrete).filter_map(|(key, time)| {
+        let field = &entity.fields[time?.field];
+        let property = entity.property(time?.field)?;
+        let (span, name) = (field.ty.span(), &property.name.value);
+        let (t, ident) = (context.runtime.at(span), at(&entity.ident, span));
+        let types =
+            "`SystemTime`, or with features `time::OffsetDateTime`, `chrono::DateTime<Utc>` or `jiff::Timestamp`";
+        let (is_time, message) = if key == "expires" {
+            let message =
+                format!("`expires = {}` needs a time that is stored as one: {types}, or an `Option` of it", field.name);
+            (quote_spanned!(span=> is_time), message)
+        } else {
+            let message =
+                format!("`soft_delete = {}` needs an `Option` of a time that is stored as one: {types}", field.name);
+            (quote_spanned!(span=> is_optional_time), message)
+        };
+        Some(quote_spanned!(span=> const _: () = ::core::assert!(#t::#is_time::<#ident>(#name), #message);))
+    });
+    checks.collect()
 }
 
 /// Returns the implementation of `TableEntity`.
@@ -77,6 +150,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let (write_index, owner_part) = (indexes::write_index(context), indexes::owner_part(context));
     let (index_value, element_keys) = (indexes::index_value(context), indexes::element_keys(context));
     let read_older = read_older(context);
+    let lifecycle = lifecycle(context);
     quote! {
         #[automatically_derived]
         impl #parameters #t::TableEntity for #ident #arguments #bounds {
@@ -89,6 +163,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
                     write_id: #write_id,
                     version: #version,
                     separator: #separator,
+                    lifecycle: #lifecycle,
                 },
                 struct_name: #name,
                 was: #was,
@@ -170,6 +245,13 @@ pub(super) fn check_from(context: &Context<'_>) -> Option<TokenStream> {
                 "the primary keys of `{other}` and `{name}` differ; give both the same parts in the same order, with the \
                  same types, encodings, constants, `prefix` and `separator` (an index in the entity's own table gives its \
                  row keys a prefix: keep it on both, or write the prefix with `#[row_key(prefix = \"…\")]`)"
+            ),
+        ),
+        (
+            "Times",
+            format!(
+                "`{name}` expires or is put into the bin by a time that `{other}` does not store; add the field to `{other}` \
+                 too, as an `Option`, under the same property name: a time that a conversion computes cannot hide a row"
             ),
         ),
         (

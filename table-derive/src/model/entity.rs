@@ -10,6 +10,7 @@ use super::{
     index::{Base, Index},
     key::{Key, Part},
     layout::Layout,
+    lifecycle::Lifecycle,
     refused,
     slice::Slice,
 };
@@ -44,6 +45,7 @@ pub(crate) struct Entity {
     /// Struct that reads rows of older versions.
     pub(crate) from: Option<Path>,
     pub(crate) skip_newer: bool,
+    pub(crate) lifecycle: Lifecycle,
     pub(crate) functions: Functions,
     pub(crate) separator: Option<Text>,
     pub(crate) slice: Option<Slice>,
@@ -107,6 +109,8 @@ impl Entity {
         let version = keys.number("version", 2..=MAX_VERSION, errors).map(|(_, version)| version);
         let from = keys.path("from", errors);
         let skip_newer = keys.flag("skip_newer", errors).is_some();
+        let times = [("expires", "until"), ("soft_delete", "deleted")]
+            .map(|(key, example)| keys.field_path(key, example, errors));
         let functions = Functions::read(&mut keys, errors);
         functions.check_scan(allow_scan, errors);
         keys.finish(errors);
@@ -126,6 +130,7 @@ impl Entity {
             version,
             from,
             skip_newer,
+            lifecycle: Lifecycle::default(),
             functions,
             separator,
             slice: None,
@@ -144,7 +149,8 @@ impl Entity {
         if owns_data {
             entity.refuse_key_types(errors);
         }
-        // Slices and indexes refer to fields, so all fields are read before them.
+        // Times, slices and indexes refer to fields, so all fields are read before them.
+        entity.lifecycle = Lifecycle::read(&entity.fields, times, errors);
         entity.slice = slice.and_then(|(unit, field)| Slice::read(&entity.fields, &unit, &field, errors));
         let mut parts = Vec::new();
         for (keys, field) in indexes {
@@ -244,7 +250,13 @@ impl Entity {
     }
 
     fn base(&self) -> Base<'_> {
-        Base { fields: &self.fields, table: &self.table, partition: &self.partition, row: &self.row }
+        Base {
+            fields: &self.fields,
+            table: &self.table,
+            partition: &self.partition,
+            row: &self.row,
+            lifecycle: &self.lifecycle,
+        }
     }
 
     /// Returns the entity's name without regard to a kind: that of the attribute, or else the struct's.
@@ -300,11 +312,15 @@ impl Entity {
         let is_in_key = self.is_in_key(field);
         if is_in_key && !property.has_attribute && self.source(field) != Source::Property {
             Mode::InKey
-        } else if is_in_key || self.indexes.iter().any(|index| index.depends_on(field)) {
+        } else if is_in_key || self.has_index_on(field) || self.lifecycle.fields().any(|time| time.field == field) {
             Mode::Indexed
         } else {
             Mode::Free
         }
+    }
+
+    fn has_index_on(&self, field: usize) -> bool {
+        self.indexes.iter().any(|index| index.depends_on(field))
     }
 
     /// Returns the paths to the parts of a field on which indexes depend, if `patch` may set the others.

@@ -51,6 +51,15 @@ pub(crate) struct Property {
     pub(crate) prefix: Option<Span>,
 }
 
+/// Field that an option names.
+#[derive(Clone, Copy)]
+pub(crate) struct FieldRef {
+    /// The field's position among the fields.
+    pub(crate) field: usize,
+    /// The span of the name in the option.
+    pub(crate) span: Span,
+}
+
 /// Conversion between a field and its property. The spans are those of the keys of the attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum Strategy {

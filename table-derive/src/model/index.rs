@@ -4,8 +4,9 @@ use proc_macro2::Span;
 use syn::Ident;
 
 use super::{
-    field::Field,
+    field::{Field, FieldRef},
     key::{Key, Part},
+    lifecycle::Lifecycle,
 };
 use crate::{
     attributes::{Argument, Keys, List, ListedField},
@@ -27,6 +28,7 @@ pub(super) struct Base<'a> {
     pub(super) table: &'a Text,
     pub(super) partition: &'a Key,
     pub(super) row: &'a Key,
+    pub(super) lifecycle: &'a Lifecycle,
 }
 
 /// Content of an `#[index(…)]`. The spans are those of the options.
@@ -37,6 +39,7 @@ pub(crate) struct Index {
     pub(crate) unique: Option<Span>,
     pub(crate) copy: Option<Span>,
     pub(crate) list: Option<Span>,
+    /// What `include(…)` names, and the times that hide the entity if the rows are in its partition.
     pub(crate) include: Option<Include>,
     pub(crate) when: Option<When>,
     pub(crate) partition: Key,
@@ -67,15 +70,6 @@ pub(crate) enum Content {
     List,
 }
 
-/// Field that an option of an index names.
-#[derive(Clone, Copy)]
-pub(crate) struct FieldRef {
-    /// The field's position among the fields.
-    pub(crate) field: usize,
-    /// The span of the name in the option.
-    pub(crate) span: Span,
-}
-
 /// Content of `include(…)`.
 pub(crate) struct Include {
     pub(crate) span: Span,
@@ -104,6 +98,18 @@ impl Include {
         let field = part.map_or(field, |path| path.field);
         if self.fields.iter().all(|included| included.field != field) {
             self.fields.push(FieldRef { field, span });
+        }
+    }
+}
+
+impl Include {
+    /// Adds the times that hide the entity. A query that reads the rows alone decides by them.
+    fn add_times(include: &mut Option<Self>, lifecycle: &Lifecycle) {
+        for time in lifecycle.fields() {
+            let Self { fields, .. } = include.get_or_insert_with(|| Self { span: time.span, fields: Vec::new() });
+            if fields.iter().all(|included| included.field != time.field) {
+                fields.push(time);
+            }
         }
     }
 }
@@ -157,10 +163,13 @@ impl Index {
         let Values { mut partition, mut row } = values?;
         make_elements((base.fields, parts), &mut partition, &mut row, errors);
         let each = partition.iter().chain(&row).find_map(|part| Some((part.field, part.each?)));
-        let include = include.map(|mut include| {
+        let mut include = include.map(|mut include| {
             include.add_elements(base, parts, each);
             include
         });
+        if scope == Scope::SamePartition && copy.is_none() && list.is_none() {
+            Include::add_times(&mut include, base.lifecycle);
+        }
         let is_in_own_table = matches!(scope, Scope::SamePartition | Scope::SameTable);
         let default_prefix = || Text { value: format!("{}-", name.value), span: name.span };
         let prefix = prefix.or_else(|| is_in_own_table.then(default_prefix));

@@ -84,6 +84,23 @@ fn slices() {
 
 /// Covers an entity that reads rows of an older version.
 #[test]
+fn lifecycle() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[table(name = "Sessions", expires = until, soft_delete = deleted)]
+        pub struct Session {
+            #[partition_key]
+            user: String,
+            #[row_key]
+            id: u32,
+            #[index(device, same_partition)]
+            device: String,
+            until: SystemTime,
+            deleted: Option<SystemTime>,
+        }
+    })));
+}
+
+#[test]
 fn versions() {
     snapshot!(pretty(crate::table_entity(&parse_quote! {
         #[table(name = "Articles", version = 3, from = old::ArticleV2, skip_newer, deny_unknown)]

@@ -38,7 +38,8 @@ macro_rules! on_fields {
 #[test]
 fn wrong_table_attributes_are_reported() {
     on_struct! {
-        table(ttl = 3600) => "write `slice = month(field)`";
+        table(ttl = 3600) => "write `expires = field`";
+        table(deleted_at = "x") => "write `soft_delete = field`";
         table(separator = '_') => "write `separator = \"_\"`";
         table(nam = "Posts") => "unknown key `nam`; did you mean `name`?";
         table(alow_scan) => "did you mean `allow_scan`?";

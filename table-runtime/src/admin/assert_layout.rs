@@ -101,6 +101,18 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
 fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
     let mut changes = changes_of_layouts(layout, stored);
     changes.extend(changes_of_properties(layout, stored));
+    let own: Vec<_> = layout.lifecycle.options().collect();
+    for option in own.iter().filter(|option| !stored.lifecycle.contains(option)) {
+        changes.push(format!(
+            "`{option}` is new: rows in the entity's partition get the time when `tables.backfill` builds its indexes again, \
+             and `create` refuses programs without it"
+        ));
+    }
+    for option in stored.lifecycle.iter().filter(|option| !own.contains(option)) {
+        changes.push(format!(
+            "`{option}` is gone: entities that others hide would be visible, and `create` refuses it: see `forget_lifecycle`"
+        ));
+    }
     if stored.write_id != layout.write_id {
         let now = if layout.write_id { "is new" } else { "is gone" };
         changes.push(format!("the property `WriteId` {now}: rows that are stored are read as before"));

@@ -63,6 +63,28 @@ impl Create {
         self
     }
 
+    /// Begins although a struct lacks `expires` or `soft_delete`, which are recorded: a rollback to a program without them, or
+    /// the end of a lifecycle. Entities that were hidden are visible again: [`sweep`](Tables::sweep) before it, with a program
+    /// that has the option.
+    ///
+    /// End the programs that have the option. The indexes in the entity's partition have to be built again with
+    /// [`backfill`](Tables::backfill), because their rows get no times from now on. The creation first waits until no running
+    /// program relies on these rows any more, for the length of a [lease](Tables::with_lease) and a tenth of it.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Session { #[partition_key] user: String, #[row_key] token: String }
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// // The newer version of this program has `#[table(expires = until)]`, and is rolled back.
+    /// tables.create::<Session>().forget_lifecycle().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn forget_lifecycle(mut self) -> Self {
+        self.options.forget_lifecycle = true;
+        self
+    }
+
     /// Begins although a struct lacks an index that is ready: an emergency rollback to a program without the index.
     ///
     /// Such an index is taken back to the state in which it has to be built, because this program writes entities without
@@ -332,7 +354,11 @@ impl Tables {
             return Ok(true);
         }
         let mut facts = primary.facts();
-        if !facts.required.insert(layout.name.to_owned()) {
+        // The rows of other partitions have no times.
+        let options = schema.lifecycle.options().filter(|_| layout.is_same_partition());
+        let before = facts.required.len();
+        facts.required.extend([layout.name.to_owned()].into_iter().chain(options));
+        if facts.required.len() == before {
             return Ok(true);
         }
         primary.set_facts(&facts);
@@ -382,6 +408,9 @@ impl Tables {
         let compared = Comparison::new(schema, &catalog);
         let Some(record) = compared.recorded(layout) else { return Ok(None) };
         compared.check_index(layout, record)?;
+        if let Some(primary) = catalog.primary(&schema.own_id()) {
+            compared.check_lifecycle(primary)?;
+        }
         let record = record.to_stored();
         Ok(Some((catalog, record)))
     }

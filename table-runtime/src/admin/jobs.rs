@@ -9,6 +9,7 @@ mod present;
 mod progress;
 mod repair;
 mod scan;
+mod sweep;
 mod verify;
 
 pub use backfill::{Backfill, Backfilled};
@@ -16,4 +17,5 @@ pub use finding::Finding;
 pub use progress::{Progress, ProgressCallback};
 pub use repair::{Repair, Repaired};
 pub use scan::{LayoutScan, ScannedPage};
+pub use sweep::{Sweep, SweepProgress};
 pub use verify::{Verified, Verify};

@@ -6,7 +6,11 @@ mod record;
 mod states;
 mod turns;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use table_store::{
     ETag,
@@ -50,6 +54,8 @@ pub(crate) use self::{
 /// | [`transaction()`](Self::transaction) | any of these but `modify`, for entities of one partition and table, all or nothing |
 /// | [`insert_all`](Self::insert_all), [`upsert_all`](Self::upsert_all), [`remove_all`](Self::remove_all) | any number of entities, in concurrent transactions |
 /// | [`Post::by_key("x").delete_all(&tables)`](crate::Rows::delete_all) | deletes what a query finds, with the index rows |
+/// | [`soft_delete(key)`](Self::soft_delete), [`restore(key)`](Self::restore) | puts an entity into its bin, and takes it out |
+/// | [`sweep::<Session>()`](Self::sweep) | deletes what has expired |
 ///
 /// A `key` is `Post::key(…)`. Each write of one entity is one request if the entity has no indexes; the module
 /// [`index`](mod@crate::index) has the requests with indexes. `modify` and `merge` read the row first, which is one more. A
@@ -156,6 +162,22 @@ impl Tables {
         let prefixed = |client: &Arc<Client>| Arc::new(client.with_prefix(prefix));
         let (backend, reader) = (prefixed(&self.backend), self.reader.as_ref().map(prefixed));
         Self { backend, reader, leases: Arc::new(self.leases.empty()), turns: Arc::clone(&self.turns), slow: self.slow }
+    }
+
+    /// Returns the time of the store's clock: the clock by which entities expire. On the service, that is the clock of
+    /// this host, corrected by the `Date` of the service's answers. Take the times of `#[table(expires = …)]` from it, so that
+    /// a test with a [`Clocked`](crate::testing::Clocked) backend moves both. This function sends no request.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// let tables = table_runtime::Tables::in_memory()?;
+    /// let until = tables.now() + Duration::from_secs(1800);
+    /// assert!(until > SystemTime::now());
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    pub fn now(&self) -> SystemTime {
+        self.backend.now().to_system().unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
     /// Returns a handle whose queries read the secondary region of the account if the primary region fails. The account

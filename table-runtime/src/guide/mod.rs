@@ -21,6 +21,7 @@
 //! | [secondary indexes](indexes) | which scope and which content of an index to choose |
 //! | [hash partitions](hash_partitions) | more writes than one partition takes |
 //! | [slices] | a table for each month, which is deleted as a whole |
+//! | [expiry and the bin](lifecycle) | sessions, tokens and invitations that expire, a bin for what was deleted, and the sweep |
 //! | [nested structs and enums](shapes) | an address, a way to pay: structs and enums with data as fields |
 //!
 //! | task | |
@@ -96,6 +97,11 @@ pub mod hash_partitions {}
 ///
 #[doc = include_str!("slices.md")]
 pub mod slices {}
+
+/// Expiry and the bin: entities that are absent from a time on, entities that can be restored, and the sweep.
+///
+#[doc = include_str!("lifecycle.md")]
+pub mod lifecycle {}
 
 /// Nested structs and enums: an address or a way to pay as fields, with typed paths in filters, patches and indexes.
 ///

@@ -284,3 +284,12 @@ fn misread(
 pub fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> table_store::Error {
     table_store::Error::Damaged { row: Box::new(row.id(table)), damage }
 }
+
+/// Checks whether the error is about the content of one row and says nothing about others.
+pub const fn is_unreadable(error: &table_store::Error) -> bool {
+    use table_store::Error;
+    matches!(
+        error,
+        Error::Key(_) | Error::Property(_) | Error::UnknownProperties(_) | Error::Version(_) | Error::Damaged { .. }
+    )
+}

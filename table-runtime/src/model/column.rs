@@ -131,7 +131,7 @@ impl Filterable for Partial {}
 
 /// A column that a patch may set.
 #[diagnostic::on_unimplemented(
-    message = "`patch` cannot set a field that keys or indexes depend on",
+    message = "`patch` cannot set a field on which a key, an index, `expires` or `soft_delete` depends",
     label = "a row would be left behind with the old value",
     note = "read the entity, change the field and call `update(&mut stored)`; where it is the primary key itself, \
             delete the one and insert the other"
@@ -261,7 +261,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     fn compare(self, operator: Operator, value: ArgOf<'_, T, S>) -> Filter<E> {
         let property = self.name();
         let value = S::arg_value(value).and_then(some).and_then(finite);
-        let condition = value.map(|value| Condition::Compare { property, operator, value });
+        let condition = value.map(|value| Condition::Compare { property: property.into(), operator, value });
         Filter::new(condition.map_err(|problem| Problem::Value(property, problem)), 1)
     }
 
@@ -463,8 +463,11 @@ impl<E> Filter<E> {
     #[doc(hidden)]
     pub fn of_variant<P: Place>(variant: &str) -> Self {
         let property = joined(P::NAME, '_', P::PARTS[0].name);
-        let condition =
-            Condition::Compare { property, operator: Operator::Eq, value: Value::String(variant.to_owned()) };
+        let condition = Condition::Compare {
+            property: property.into(),
+            operator: Operator::Eq,
+            value: Value::String(variant.to_owned()),
+        };
         Self::new(Ok(condition), 1)
     }
 

@@ -274,6 +274,8 @@ pub type Unknown = Option<Box<Properties>>;
 pub struct Loaded {
     /// Empty if the entity has no indexes.
     pub(crate) rows: LoadedRows,
+    /// The time from which on the entity is absent.
+    pub(crate) until: Option<Ticks>,
     /// Properties that the update writes back.
     pub(crate) unknown: Unknown,
 }
@@ -307,8 +309,38 @@ pub struct StoredState {
     /// Rows of the entity before the first mutable access.
     loaded: Option<Box<Result<LoadedRows, Box<KeyError>>>>,
     unknown: Unknown,
+    until: Until,
     /// `true` if it was created by [`new`](Self::new): the table may hold a different entity in this version.
     made: bool,
+}
+
+/// The time from which on a stored entity is absent.
+#[derive(Clone, Copy)]
+enum Until {
+    /// That of the row. A row of an older version may have another one than the entity that was converted from it.
+    Row(Option<Ticks>),
+    /// That of the entity, which was written as it is.
+    Entity,
+}
+
+impl Until {
+    fn of_row<E: TableEntity>(row: &RowRef<'_>) -> Self {
+        Self::Row(E::INFO.lifecycle.expires.and_then(|name| time_of(row.properties.get(name))))
+    }
+
+    /// Returns the time of an entity that may change from now on.
+    fn time(self, entity: &dyn WriteEntity) -> Option<Ticks> {
+        match (self, entity.info().lifecycle.expires) {
+            (Self::Row(time), _) => time,
+            (Self::Entity, None) => None,
+            // A value that no property can hold is unknown here; writing it reports the error.
+            (Self::Entity, Some(name)) => time_of(properties(entity, &keys(entity).ok()?).ok()?.get(name)),
+        }
+    }
+}
+
+fn time_of(value: Option<ValueRef<'_>>) -> Option<Ticks> {
+    if let Some(ValueRef::DateTime(time)) = value { Some(time) } else { None }
 }
 
 impl<T> Stored<T> {
@@ -333,7 +365,8 @@ impl<T> Stored<T> {
     /// ```
     pub fn new(entity: T, etag: ETag) -> Self {
         let timestamp = etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH);
-        Self { entity, state: StoredState { etag, timestamp, loaded: None, unknown: None, made: true } }
+        let until = Until::Entity;
+        Self { entity, state: StoredState { etag, timestamp, loaded: None, unknown: None, until, made: true } }
     }
 
     /// Returns the version of the row.
@@ -372,8 +405,9 @@ impl<T: TableEntity> Stored<T> {
 
 impl StoredState {
     /// Returns the state of an entity that was just read.
-    fn read(row: &RowRef<'_>, unknown: Unknown) -> Self {
-        Self { etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, unknown, made: false }
+    fn read<E: TableEntity>(row: &RowRef<'_>, unknown: Unknown) -> Self {
+        let until = Until::of_row::<E>(row);
+        Self { etag: row.etag.clone(), timestamp: row.timestamp, loaded: None, unknown, until, made: false }
     }
 
     /// Returns the version of the row.
@@ -394,12 +428,14 @@ impl StoredState {
         self.etag = etag;
         self.loaded = None;
         self.unknown = unknown;
+        self.until = Until::Entity;
         self.made = false;
     }
 
     /// Saves the rows of an entity that is about to change.
     fn save(&mut self, entity: &dyn WriteEntity) {
         if self.loaded.is_none() {
+            self.until = Until::Row(self.until.time(entity));
             self.loaded = Some(Box::new(loaded_rows(entity)));
         }
     }
@@ -423,13 +459,22 @@ impl StoredState {
             Some(loaded) => loaded.clone()?,
             None => loaded_rows(entity)?,
         };
-        Ok(Some(Loaded { rows, unknown: self.unknown.clone() }))
+        Ok(Some(Loaded { rows, unknown: self.unknown.clone(), until: self.until.time(entity) }))
     }
 
-    /// Returns the entity as it was loaded, for a deletion, which needs its index rows alone; `None` if only the table
-    /// knows them.
+    /// Returns the entity as it was loaded, for a deletion, which needs its index rows and its time alone; `None` if only
+    /// the table knows them.
     pub fn loaded_for_deletion(&self, entity: &dyn WriteEntity) -> Result<Option<Loaded>, Box<KeyError>> {
-        if entity.info().layouts.len() == 1 { Ok(Some(Loaded::default())) } else { self.loaded(entity) }
+        let info = entity.info();
+        let needs_row = info.layouts.len() > 1 || info.lifecycle.expires.is_some();
+        if needs_row { self.loaded(entity) } else { Ok(Some(Loaded::default())) }
+    }
+}
+
+impl Loaded {
+    /// Checks whether the entity was absent for readers at a moment, by the time with which it was loaded.
+    pub fn has_expired(&self, now: Ticks) -> bool {
+        self.until.is_some_and(|until| until <= now)
     }
 }
 
@@ -477,7 +522,7 @@ impl<T: fmt::Debug> fmt::Debug for Stored<T> {
 /// Reads an entity from its row in `table`. Returns an error if any part of the row is damaged.
 pub fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
     StoredRow::new(table, &row)
-        .read_with(|entity, unknown, _| Stored { entity, state: StoredState::read(&row, unknown) })
+        .read_with(|entity, unknown, _| Stored { entity, state: StoredState::read::<E>(&row, unknown) })
 }
 
 /// Reads an entity from its row in `table`, and returns the result of `give` for it; `None` if its insert is not
@@ -491,7 +536,7 @@ pub fn read_committed<E: TableEntity, T>(
     give: impl FnOnce(Stored<E>) -> T,
 ) -> Result<Option<T>> {
     let give_committed = |entity, unknown, is_pending: bool| {
-        (!is_pending).then(|| give(Stored { entity, state: StoredState::read(row, unknown) }))
+        (!is_pending).then(|| give(Stored { entity, state: StoredState::read::<E>(row, unknown) }))
     };
     match StoredRow::new(table, row).read_with(give_committed) {
         Ok(given) => Ok(given),

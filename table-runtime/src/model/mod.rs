@@ -8,6 +8,7 @@ mod foreign;
 pub mod hints;
 pub mod key;
 pub mod layout;
+pub mod lifecycle;
 pub mod property;
 pub mod row_hash;
 pub mod sealed;

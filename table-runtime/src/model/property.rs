@@ -181,7 +181,7 @@ pub(crate) fn misfit<T: Property>(value: Option<ValueRef<'_>>) -> PropertyProble
 }
 
 /// Describes a property for error messages: a number or a time with its type, any other value by its type alone.
-fn found(value: Option<ValueRef<'_>>) -> String {
+pub(crate) fn found(value: Option<ValueRef<'_>>) -> String {
     match value {
         None => "nothing".to_owned(),
         Some(ValueRef::Int32(value)) => format!("Edm.Int32 {value}"),

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use table_store::ValueRef;
+use table_store::{Ticks, ValueRef, backend::Scan};
 
 use crate::{
     model::cost::{self, Cost as _},
@@ -33,6 +33,7 @@ use crate::{
 /// assert_eq!(explain.to_string(), format!("range of Page, 1 request at least: {}", explain.filter()));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each of them is a fact about the query")]
 pub struct Explain {
     pub(super) cost: Cow<'static, str>,
     pub(super) tables: Vec<Cow<'static, str>>,
@@ -42,6 +43,8 @@ pub struct Explain {
     pub(super) looks_up: bool,
     pub(super) filters: bool,
     pub(super) other_kinds: bool,
+    /// True if a time can hide an entity that is read.
+    pub(super) hides: bool,
     pub(super) elements: Option<&'static str>,
     pub(super) partitions: Option<usize>,
     pub(super) take: Option<usize>,
@@ -68,13 +71,14 @@ impl Explain {
         Self {
             cost,
             tables,
-            filter: scan.odata(),
+            filter: filter(&scan, plan),
             entity_filter: plan.entity_filter().map(ToString::to_string).unwrap_or_default(),
             // The entities behind pointers do not count: there may be no row, and then no entity is read.
             requests: if take == Some(0) || plan.is_nothing() { 0 } else { least },
             looks_up: plan.is_lookup(),
             filters: plan.filters(),
             other_kinds: plan.reads_other_kinds(),
+            hides: plan.visible().hides(),
             elements: plan.layout().each().filter(|_| plan.repeats()),
             partitions: match reached {
                 Reached::One => Some(1),
@@ -104,6 +108,7 @@ impl Explain {
             looks_up: false,
             filters: false,
             other_kinds: false,
+            hides: false,
             elements: None,
             partitions: Some(1),
             take: None,
@@ -124,7 +129,8 @@ impl Explain {
     }
 
     /// Returns the condition on the rows, in OData; empty for all rows. Each hash partition has its own request, with
-    /// the partition's number in place of `{00..15}`.
+    /// the partition's number in place of `{00..15}`. `{now}` is the present time, by which expired entities are left out;
+    /// the query leaves it away if it would be the 16th comparison, and checks each entity that it reads in any case.
     pub fn filter(&self) -> &str {
         &self.filter
     }
@@ -157,9 +163,9 @@ impl Explain {
     }
 
     /// Checks whether the query also reads rows, or entities, that its filter drops, rows of other kinds that may lie
-    /// between its rows, or several rows of one entity.
+    /// between its rows, several rows of one entity, or entities that have expired or are in the bin.
     pub fn reads_more_than_it_returns(&self) -> bool {
-        self.filters || self.other_kinds || self.elements.is_some()
+        self.filters || self.other_kinds || self.hides || self.elements.is_some()
     }
 
     /// Returns the number of partitions that the query reads: one, or that of the hash partitions; `None` if the number
@@ -191,7 +197,7 @@ impl Explain {
 
 impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cost, filter, entity_filter, requests, looks_up, filters, other_kinds, .. } = self;
+        let Self { cost, filter, entity_filter, requests, looks_up, filters, other_kinds, hides, .. } = self;
         let (tables, s) = (self.tables.join(", "), if *requests == 1 { "" } else { "s" });
         write!(f, "{cost} of {tables}, ")?;
         match (&self.keys, self.take) {
@@ -208,6 +214,9 @@ impl fmt::Display for Explain {
         }
         if let Some(field) = self.elements {
             write!(f, ", a row for each element of `{field}` that an entity has in the range")?;
+        }
+        if *hides {
+            f.write_str(", also for entities that a time hides")?;
         }
         if *other_kinds {
             f.write_str(", also for rows of other kinds between them")?;
@@ -226,4 +235,15 @@ fn tables(plan: &Plan) -> Vec<Cow<'static, str>> {
     let entities = plan.visible().table;
     let entities = (plan.is_lookup() && entities != plan.table()).then_some(entities);
     [plan.table()].into_iter().chain(entities).map(Cow::from).collect()
+}
+
+/// Returns the filter of a scan, with the comparisons of times.
+fn filter(scan: &Scan, plan: &Plan) -> String {
+    let (filter, visible) = (scan.odata(), plan.visible());
+    // Every moment has a text of the same length.
+    if plan.is_lookup() || visible.narrowed(scan, plan.layout(), Ticks::UNIX_EPOCH).is_none() {
+        return filter;
+    }
+    let times = visible.explained_condition(plan.layout());
+    if filter.is_empty() { times } else { format!("{filter} and ({times})") }
 }

@@ -1,17 +1,16 @@
 //! Groups: entities of several kinds in one partition, a master and its items, which one query reads.
 
-use table_store::{Result, RowRef, ValueRef};
+use table_store::{Result, RowRef};
 
 use super::{Done, OwnedView, Part, Primary, QueryBuilder, Rows};
 use crate::{
     model::{
-        codec::damaged,
         entity::{self, Stored, TableEntity},
         key::{Encode, KeyPart, PartSink},
         layout::Member,
         sealed::Sealed,
     },
-    read::{FoundRow, Plan, Visible},
+    read::{FoundRow, Plan, Visible, member_of},
 };
 
 /// An enum of entities that share a table and a partition: `#[derive(EntityGroup)]`.
@@ -159,19 +158,7 @@ impl FoundRow<'_> {
         if !self.is_committed()? {
             return Ok(None);
         }
-        let members = G::MEMBERS;
-        let variant = if members.iter().any(|member| member.layout.kind.is_some()) {
-            let mut properties = self.row.properties;
-            let found = properties.seek(entity::KIND).map_err(|damage| damaged(self.table, *self.row, damage))?;
-            members.iter().position(|member| found == member.layout.kind.map(ValueRef::String))
-        } else {
-            let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(self.row.row_key));
-            // A key with more parts also has the shape of a key with fewer parts, whose last part then holds a
-            // delimiter, but not the reverse: the shape with the most parts wins. If no shape matches, reading the row
-            // as the master reports the problem.
-            let most = shapes.max_by_key(|(_, member)| member.key().row.len());
-            Some(most.map_or(0, |(variant, _)| variant))
-        };
+        let variant = member_of(G::MEMBERS, self.table, self.row)?;
         variant.map(|variant| <G as EntityGroup>::read(variant, self.table, *self.row)).transpose()
     }
 }

@@ -15,9 +15,10 @@ use crate::{
     model::{
         cost::{self, Cost as _},
         entity::{OneVersion, Stored, TableEntity},
+        lifecycle::HasBin,
         sealed::{Sealed, sealed},
     },
-    read::{self, FoundRow, OnRow, Plan, SelectedProperties},
+    read::{self, Bin, FoundRow, OnRow, Plan, SelectedProperties},
 };
 
 /// Marker of a [`Point`] that goes through a unique index.
@@ -119,7 +120,51 @@ impl<V, W> Point<V, W> {
 }
 
 impl<V: View, W> Point<V, W> {
-    /// Reads the row; `None` if there is no row, or a row of another kind.
+    /// Finds entities in the bin as well: those that [`soft_delete`](Tables::soft_delete) has hidden.
+    ///
+    /// ```
+    /// # use std::time::SystemTime;
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// #[derive(TableEntity)]
+    /// #[table(soft_delete = deleted)]
+    /// struct Note {
+    ///     #[partition_key]
+    ///     user: String,
+    ///     #[row_key]
+    ///     id: u32,
+    ///     deleted: Option<SystemTime>,
+    /// }
+    ///
+    /// # futures::executor::block_on(async {
+    /// let tables = Tables::in_memory()?;
+    /// tables.create::<Note>().await?;
+    /// tables.insert(&Note { user: "ada".into(), id: 1, deleted: None }).await?;
+    /// tables.soft_delete(Note::key("ada", 1)).await?;
+    ///
+    /// assert!(Note::key("ada", 1).get(&tables).await?.is_none());
+    /// assert!(Note::key("ada", 1).with_deleted().get(&tables).await?.is_some());
+    /// assert_eq!(Note::by_key("ada").only_deleted().count(&tables).await?, 1);
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn with_deleted(mut self) -> Self
+    where
+        V: View<Entity: HasBin>,
+    {
+        self.plan.show(Bin::Shown);
+        self
+    }
+
+    /// Finds only entities in the bin. An entity that has expired is not found, whether it is in the bin or not.
+    pub fn only_deleted(mut self) -> Self
+    where
+        V: View<Entity: HasBin>,
+    {
+        self.plan.show(Bin::Only);
+        self
+    }
+
+    /// Reads the row; `None` if there is no row, or a row of another kind, or one that a time [hides](crate::guide::lifecycle).
     ///
     /// Takes one request, or two through an index whose rows point to their entities. Through such an index, an entity
     /// that no longer has the value is not returned, and one more request checks whether the pointer has changed
@@ -170,7 +215,7 @@ impl<V: View, W> Point<V, W> {
 
 /// Calls `read` with the row of a point, if there is one.
 pub(super) async fn find(plan: &Plan, tables: &Tables, read: OnRow<'_>) -> Result<()> {
-    let select = plan.selected(plan.visible().properties());
+    let select = plan.selected(&plan.visible().properties());
     read::find(plan, tables, select.as_deref(), read).await
 }
 
@@ -181,7 +226,7 @@ pub(super) async fn exists(plan: &Plan, tables: &Tables, is_match: IsMatch) -> R
         exists = is_match(found)?;
         Ok(exists)
     };
-    read::find(plan, tables, Some(plan.seen_by()), &mut read).await?;
+    read::find(plan, tables, Some(&plan.seen_by()), &mut read).await?;
     Ok(exists)
 }
 
@@ -203,7 +248,7 @@ impl<V: View> Point<V, Lookup> {
 
 /// An entity's own key, under which it can be written: the [`Point`] that `T::key(…)` returns.
 #[diagnostic::on_unimplemented(
-    message = "`patch`, `modify` and `remove` take the full key of an entity",
+    message = "`patch`, `modify`, `remove` and `restore` take the full key of an entity",
     label = "not a full key",
     note = "write `T::key(…)`, with every field of the key, such as `Post::key(&post.author, post.id)`",
     note = "what was read as `stored` has `update(&mut stored)` and `delete(&stored)`, and its key is `Stored::key(&stored)`",

@@ -19,9 +19,10 @@ use crate::{
         cost::{self, Cost},
         entity::{OneVersion, TableEntity},
         key::{Encode, KeyPart, Ordered, Prefixed, Textual},
+        lifecycle::HasBin,
         sealed::sealed,
     },
-    read::{Plan, SelectedProperties, Source},
+    read::{Bin, Plan, SelectedProperties, Source},
 };
 
 /// Query of rows of one layout, in the order of their keys.
@@ -174,6 +175,49 @@ impl<V, A> Rows<V, Done, A> {
 impl<V, P, A> Rows<V, P, A> {
     pub(super) const fn new(plan: Plan) -> Self {
         Self { plan, types: PhantomData }
+    }
+
+    /// Finds entities in the bin as well: those that [`soft_delete`](Tables::soft_delete) has hidden.
+    ///
+    /// ```
+    /// # use std::time::SystemTime;
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// #[derive(TableEntity)]
+    /// #[table(soft_delete = deleted)]
+    /// struct Note {
+    ///     #[partition_key]
+    ///     user: String,
+    ///     #[row_key]
+    ///     id: u32,
+    ///     deleted: Option<SystemTime>,
+    /// }
+    ///
+    /// # futures::executor::block_on(async {
+    /// let tables = Tables::in_memory()?;
+    /// tables.create::<Note>().await?;
+    /// tables.insert(&Note { user: "ada".into(), id: 1, deleted: None }).await?;
+    /// tables.soft_delete(Note::key("ada", 1)).await?;
+    ///
+    /// assert_eq!(Note::by_key("ada").count(&tables).await?, 0);
+    /// assert_eq!(Note::by_key("ada").with_deleted().count(&tables).await?, 1);
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn with_deleted(mut self) -> Self
+    where
+        V: View<Entity: HasBin>,
+    {
+        self.plan.show(Bin::Shown);
+        self
+    }
+
+    /// Finds only entities in the bin. An entity that has expired is not found, whether it is in the bin or not.
+    pub fn only_deleted(mut self) -> Self
+    where
+        V: View<Entity: HasBin>,
+    {
+        self.plan.show(Bin::Only);
+        self
     }
 
     /// Limits the query to `count` rows in all.

@@ -15,7 +15,8 @@ impl<V, P, A: Opened> Rows<V, P, A> {
     /// has the signature can use these rows until it ends, without the account's key.
     ///
     /// The query is a whole partition, such as `Post::by_key("acme")`, or a whole table, such as `Post::scan()`. Everything
-    /// in it can be used: rows of other entities, and index rows, which writes need. The service includes the last row key of
+    /// in it can be used: rows of other entities, index rows, which writes need, and rows that readers do not see, because their
+    /// entities have expired or are in the bin. The service includes the last row key of
     /// a range, so that a range cannot express a prefix; therefore only whole partitions and tables are signed.
     ///
     /// The catalog, `TableLayouts`, is not in it, nor are rows of indexes in other partitions. A program that has only the

@@ -111,7 +111,11 @@ impl PointerReader {
         let (Pointer { from, is_list, .. }, row) = next?;
         let Some(row) = row.as_ref().map(Row::as_ref) else { return Ok(Some(false)) };
         let filter = self.filter.as_ref();
-        if !self.entities.is_visible(&row)? || filter.is_some_and(|filter| !filter.holds(row.properties)) {
+        let client = self.tables.reader();
+        if !self.entities.is_visible(&row)?
+            || !self.entities.shows(&row, || client.now())?
+            || filter.is_some_and(|filter| !filter.holds(row.properties))
+        {
             return Ok(Some(false));
         }
         let (partition_key, row_key) = (from.partition_key.as_str(), from.row_key.as_str());

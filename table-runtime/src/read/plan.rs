@@ -9,7 +9,10 @@ use table_store::{
     unstable::{RowKeys, limits, observe::Operation, order},
 };
 
-use super::{selection::SelectedProperties, visible::Visible};
+use super::{
+    selection::SelectedProperties,
+    visible::{Bin, Visible},
+};
 use crate::{
     client::tables::LayoutId,
     model::{
@@ -174,7 +177,7 @@ impl Plan {
 
     /// Checks whether an entity that was found may be changed so that it is not found any more.
     pub fn finds_by_value(&self) -> bool {
-        self.filter.is_some() || self.layout().index.is_some()
+        self.filter.is_some() || self.layout().index.is_some() || self.visible().finds_by_bin()
     }
 
     pub fn table(&self) -> &'static str {
@@ -378,7 +381,7 @@ impl Plan {
             // In every partition, the row keys of an entity begin with the same constant prefix, if it has one.
             (_, _) => order::prefixed(self.row.as_str()),
         };
-        let select = self.selected(self.visible.properties_after_filter()).map(Into::into);
+        let select = self.selected(&self.visible.properties_after_filter()).map(Into::into);
         // The pattern is as long as the names of the slices, so the length of the request can be checked.
         let table = match &self.layout().slice {
             Some(slice) => slice.pattern(self.layout().table).into(),
@@ -440,12 +443,21 @@ impl Plan {
     }
 
     /// Returns the properties that decide whether a row of the layout is visible.
-    pub fn seen_by(&self) -> &'static [&'static str] {
-        if self.layout().index.is_none() { self.visible.properties() } else { &[] }
+    pub fn seen_by(&self) -> Cow<'static, [&'static str]> {
+        if self.layout().index.is_none() {
+            self.visible.properties()
+        } else {
+            self.visible.times_in(self.layout()).collect()
+        }
     }
 
     pub fn visible(&self) -> Visible {
         self.visible
+    }
+
+    /// Sets the part that the bin has in the query.
+    pub fn show(&mut self, bin: Bin) {
+        self.visible.bin = bin;
     }
 
     /// Returns the entity, if the layout is that of an index.
@@ -462,7 +474,7 @@ impl Plan {
     /// Returns the properties to ask for in the layout's rows; `None` for all of them. For the entities' own rows they
     /// include `seen_by`, the properties that decide whether a row is visible. Rows of entities and copies have a
     /// version.
-    pub fn selected(&self, seen_by: &'static [&'static str]) -> Option<Vec<&'static str>> {
+    pub fn selected(&self, seen_by: &[&'static str]) -> Option<Vec<&'static str>> {
         if self.is_lookup() {
             // Included properties are needed only by queries that do not read the entities.
             let pointer = self.layout().index.as_ref().filter(|index| index.holds == Holds::Include);
@@ -475,6 +487,9 @@ impl Plan {
         }
         if self.layout().index.is_none() {
             selected.extend(seen_by);
+        } else {
+            let times: Vec<_> = self.visible.times_in(self.layout()).filter(|time| !selected.contains(time)).collect();
+            selected.extend(times);
         }
         let holds = self.layout().index.as_ref().map(|index| index.holds);
         if matches!(holds, None | Some(Holds::Copy)) && !selected.contains(&VERSION) {
@@ -491,7 +506,12 @@ impl Plan {
     /// Checks whether index rows that point to entities hold all properties that the query needs.
     pub fn is_covered(&self) -> bool {
         let elements = if self.repeats() { self.elements() } else { &[] };
-        self.select.is_some_and(|selection| selection.is_covered(self.layout(), self.filter.as_deref(), elements))
+        // A reader that asks for entities in the bin has to know which they are, also without other checks.
+        let is_decided = |selection: &SelectedProperties| {
+            selection.is_unchecked() && self.visible.bin == Bin::Hidden || self.visible.is_decided_by(self.layout())
+        };
+        let selection = self.select.filter(is_decided);
+        selection.is_some_and(|selection| selection.is_covered(self.layout(), self.filter.as_deref(), elements))
     }
 
     /// Checks whether the query can read several rows of one entity: those of the elements of a field, for which it has no

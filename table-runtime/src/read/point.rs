@@ -22,8 +22,9 @@ async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>,
     let (partition, row) = plan.checked_keys()?;
     let (layout, table) = (plan.layout_number(), plan.layout().table_of(partition, row)?);
     let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
+    let now = || tables.reader().now();
     let mut check_row = |row: RowRef<'_>| {
-        if !is_primary || visible.is_visible(&row)? {
+        if (!is_primary || visible.is_visible(&row)?) && visible.shows(&row, now)? {
             let found =
                 FoundRow { layout, table: &table, row: &row, pointer: None, once: None, may_be_pending: is_primary };
             observe::returned(usize::from(read(&found)?));
@@ -74,7 +75,7 @@ async fn read_through_pointer(
         let owner = indexed_entity.owner(pointer.as_ref())?;
         let mut is_match = false;
         let mut check_row = |row: RowRef<'_>| {
-            if visible.is_visible(&row)? {
+            if visible.is_visible(&row)? && visible.shows(&row, || backend.now())? {
                 let pointer =
                     Some(IndexRowRef { layout: indexed_entity.layout_number, partition_key, row_key, is_list: false });
                 is_match = read(&FoundRow {

@@ -29,6 +29,11 @@ impl SelectedProperties {
         Self { properties, unchecked }
     }
 
+    /// Checks whether index rows are used without a check against their entities.
+    pub const fn is_unchecked(self) -> bool {
+        self.unchecked
+    }
+
     /// Returns the properties to ask for in rows of the layout.
     pub fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
         let in_key = |name: &str| values(layout).any(|(_, other)| other == name);

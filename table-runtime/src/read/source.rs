@@ -1,6 +1,6 @@
 //! Execution of a query, page by page.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use table_store::{
     Error, Result, RowRef,
@@ -17,7 +17,7 @@ use super::{
     ready::ReadyIndex,
     slices::Slices,
     stages::{OnTableRow, PageDemand, Stages, after},
-    visible::Visible,
+    visible::{Now, Visible},
 };
 use crate::{
     client::tables::{LayoutId, Tables},
@@ -28,6 +28,7 @@ use crate::{
 pub struct Source {
     pub pages: RowPages,
     layout: usize,
+    layout_info: &'static LayoutInfo,
     entities: Visible,
     /// True if the rows are the entities' own rows, not those of an index.
     is_primary: bool,
@@ -114,6 +115,7 @@ impl Source {
         Ok(Self {
             pages,
             layout: plan.layout_number(),
+            layout_info: plan.layout(),
             entities: plan.visible(),
             is_primary: plan.layout().index.is_none(),
             is_keyless: false,
@@ -127,7 +129,11 @@ impl Source {
     pub async fn count(mut self, is_match: fn(&FoundRow<'_>) -> Result<bool>) -> Result<usize> {
         // A row that holds the elements says whether its entity counts.
         if self.lookups.is_none() && self.once.is_none() {
-            self.select(if self.is_primary { self.entities.properties_after_filter() } else { &[] });
+            self.select(if self.is_primary {
+                self.entities.properties_after_filter()
+            } else {
+                self.entities.times_in(self.layout_info).collect()
+            });
         }
         let mut count = 0;
         let mut visit = |found: &FoundRow<'_>| {
@@ -139,9 +145,10 @@ impl Source {
         Ok(count)
     }
 
-    fn select(&mut self, select: &'static [&'static str]) {
+    #[allow(clippy::needless_pass_by_value, reason = "the scans share it")]
+    fn select(&mut self, select: Cow<'static, [&'static str]>) {
         if let Some(start) = &mut self.start {
-            start.scans.iter_mut().for_each(|scan| scan.select = Some(select.into()));
+            start.scans.iter_mut().for_each(|scan| scan.select = Some(select.clone()));
         }
     }
 
@@ -169,22 +176,46 @@ impl Source {
                 slices.stages(&tables, &scans, rest.as_deref().map(|rest| (rest, at)))
             }
         };
-        for stage in stages {
+        for mut stage in stages {
+            if self.lookups.is_none() && self.entities.hides() {
+                self.add_times(&mut stage);
+            }
             self.pages.stages.push(stage);
         }
         Ok(())
     }
 
+    /// Adds to the filters what the service can say of the times that hide entities, if it accepts them in addition to what a
+    /// cursor adds. They are no part of the hash of the query, because each page has its own moment. The rows are checked all
+    /// the same.
+    fn add_times(&self, scans: &mut [Scan]) {
+        let now = self.pages.backend.now();
+        for scan in scans {
+            if let Some(narrowed) = self.entities.narrowed(scan, self.layout_info, now) {
+                *scan = narrowed;
+            }
+        }
+    }
+
     async fn next_rows(&mut self, read: OnRow<'_>) -> Result<bool> {
         let Self { pages, layout, entities, is_primary, is_keyless, once, .. } = self;
-        let (layout, is_primary, is_keyless) = (*layout, *is_primary, *is_keyless);
+        let client = Arc::clone(&pages.backend);
+        let (layout, is_primary, is_keyless, hides) = (*layout, *is_primary, *is_keyless, entities.hides());
         while pages.remaining_in_run > 0 {
             let (mut returned, limit, mut skipped_any, mut truncated) = (0, pages.remaining_in_run, false, false);
+            let mut now = Now::of(&client);
             let mut read_row = |table: &str, row: RowRef<'_>| {
                 let is_other = || is_primary && !entities.has_shape(&row);
                 let (once, may_be_pending) = (once.as_ref(), is_primary);
                 let found = FoundRow { layout, table, row: &row, pointer: None, once, may_be_pending };
-                if is_primary && !entities.is_visible_after_filter(&row)? || is_keyless && is_other() {
+                // A row of another entity may have another value under the name of a time.
+                let mut shows = || {
+                    entities.shows(&row, || now.get()).or_else(|error| if is_other() { Ok(false) } else { Err(error) })
+                };
+                if is_primary && !entities.is_visible_after_filter(&row)?
+                    || is_keyless && is_other()
+                    || hides && !shows()?
+                {
                     skipped_any = true;
                 } else if returned == limit {
                     // A store need not keep to the page size, and the query asks for more rows after it skipped some.
@@ -239,7 +270,7 @@ impl Source {
     pub async fn count_pointers(mut self) -> Result<usize> {
         let is_list = self.lookups.as_ref().is_some_and(PointerReader::is_list);
         if !is_list {
-            self.select(&[]);
+            self.select(Cow::Borrowed(&[]));
         }
         self.begin().await?;
         let Self { mut pages, lookups: Some(mut lookups), .. } = self else { return Ok(0) };

@@ -1,10 +1,18 @@
 //! Condition under which a row of a table is an entity that readers see.
 
-use table_store::{Condition, Operator, Result, RowRef, Value, unstable::limits};
+use std::borrow::Cow;
+
+use table_store::{
+    Condition, Operator, Result, RowRef, Ticks, Value, ValueRef,
+    backend::Scan,
+    unstable::{client::Client, limits},
+};
 
 use crate::model::{
+    codec::damaged,
     entity::{self, EntityInfo},
-    layout::{Layout, Member, Shape},
+    layout::{Layout, LayoutInfo, Lifecycle, Member, Shape, is_always_there},
+    lifecycle::Standing,
 };
 
 /// Greatest number of kinds that a query's filter compares: three of its comparisons are for the keys.
@@ -20,6 +28,26 @@ pub struct Visible {
     shape: Option<Shape>,
     /// Newest version that the row may have, if readers skip newer ones.
     newest: Option<u32>,
+    /// The times that hide the entity; of a group, each member has its own.
+    lifecycle: Lifecycle,
+    /// True if every row has the time from which on the entity is absent.
+    always_expires: bool,
+    /// True if a time can hide a row.
+    hides: bool,
+    /// The part that the bin has in the query.
+    pub bin: Bin,
+}
+
+/// The part that the bin has in a query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bin {
+    /// Entities in the bin are not found.
+    #[default]
+    Hidden,
+    /// They are found too.
+    Shown,
+    /// They alone are found.
+    Only,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +63,13 @@ impl Kinds {
             Self::Group(members) => (None, members),
         };
         one.into_iter().chain(group.iter().filter_map(|member| member.layout.kind))
+    }
+
+    const fn members(self) -> &'static [Member] {
+        match self {
+            Self::One(_) => &[],
+            Self::Group(members) => members,
+        }
     }
 
     const fn is_some(self) -> bool {
@@ -53,14 +88,42 @@ impl Kinds {
 
 impl Visible {
     pub const fn of(info: &EntityInfo) -> Self {
-        let Layout { layouts, kind, version, .. } = info.layout;
+        let Layout { layouts, kind, version, lifecycle, .. } = info.layout;
         let newest = if info.skip_newer { Some(version) } else { None };
-        Self { table: layouts[0].table, kinds: Kinds::One(kind), shape: info.shape(), newest }
+        let always_expires = match lifecycle.expires {
+            // A row of an older version may be without it.
+            Some(name) => version == 1 && is_always_there(&info.layout, name),
+            None => false,
+        };
+        Self {
+            table: layouts[0].table,
+            kinds: Kinds::One(kind),
+            shape: info.shape(),
+            newest,
+            lifecycle,
+            always_expires,
+            hides: !lifecycle.is_none(),
+            bin: Bin::Hidden,
+        }
     }
 
     /// Returns the condition under which a row is visible as an entity of a group.
     pub const fn of_group(members: &'static [Member]) -> Self {
-        Self { table: members[0].key().table, kinds: Kinds::Group(members), shape: None, newest: None }
+        let (mut hides, mut at) = (false, 0);
+        while at < members.len() {
+            hides |= !members[at].layout.lifecycle.is_none();
+            at += 1;
+        }
+        Self {
+            table: members[0].key().table,
+            kinds: Kinds::Group(members),
+            shape: None,
+            newest: None,
+            lifecycle: Lifecycle::NONE,
+            always_expires: false,
+            hides,
+            bin: Bin::Hidden,
+        }
     }
 
     /// Checks whether rows of other kinds may lie between those of a query: it asks for one kind of a table of several.
@@ -72,7 +135,7 @@ impl Visible {
     pub fn is_kind(self) -> Option<Condition> {
         let kinds = Some(self.kinds).filter(|kinds| !kinds.are_many());
         let conditions = kinds.into_iter().flat_map(Kinds::iter).map(|kind| Condition::Compare {
-            property: entity::KIND,
+            property: entity::KIND.into(),
             operator: Operator::Eq,
             value: Value::String(kind.to_owned()),
         });
@@ -81,15 +144,16 @@ impl Visible {
 
     /// Returns a text that distinguishes these entities from others in the table, for the hash of cursors.
     pub fn fingerprint(self) -> String {
+        let bin = if self.bin == Bin::Hidden { String::new() } else { format!(" {:?}", self.bin) };
         match self.kinds {
-            Kinds::One(kind) => format!("{kind:?}"),
+            Kinds::One(kind) => format!("{kind:?}{bin}"),
             Kinds::Group(members) => {
                 let key = |member: &Member| {
                     let key = member.key();
                     let parts: Vec<_> = key.row.iter().map(|part| part.field).collect();
                     format!("{:?} {}{}", member.layout.kind, key.row_prefix, parts.join(";"))
                 };
-                members.iter().map(key).collect::<Vec<_>>().join("\n")
+                members.iter().map(key).collect::<Vec<_>>().join("\n") + &bin
             }
         }
     }
@@ -130,21 +194,151 @@ impl Visible {
     }
 
     /// Returns the properties that decide whether readers see a row.
-    pub const fn properties(self) -> &'static [&'static str] {
+    pub fn properties(self) -> Cow<'static, [&'static str]> {
         self.properties_of(self.kinds.is_some())
     }
 
     /// Returns the properties that decide whether readers see a row that the query found.
-    pub const fn properties_after_filter(self) -> &'static [&'static str] {
-        self.properties_of(self.kinds.are_many())
+    pub fn properties_after_filter(self) -> Cow<'static, [&'static str]> {
+        // The kind of a row of a group says which times it has.
+        self.properties_of(self.kinds.are_many() || self.kinds.is_some() && self.hides() && self.lifecycle.is_none())
     }
 
-    const fn properties_of(self, kind: bool) -> &'static [&'static str] {
-        match (kind, self.newest.is_some()) {
+    fn properties_of(self, kind: bool) -> Cow<'static, [&'static str]> {
+        let own: &'static [&'static str] = match (kind, self.newest.is_some()) {
             (false, false) => &[entity::PENDING],
             (true, false) => &[entity::KIND, entity::PENDING],
             (false, true) => &[entity::PENDING, entity::VERSION],
             (true, true) => &[entity::KIND, entity::PENDING, entity::VERSION],
+        };
+        if !self.hides() {
+            return own.into();
         }
+        let mut all = own.to_vec();
+        for time in self.times() {
+            if !all.contains(&time) {
+                all.push(time);
+            }
+        }
+        all.into()
     }
+}
+
+/// The times that hide entities.
+impl Visible {
+    /// Checks whether a time can hide a row.
+    #[inline]
+    pub const fn hides(&self) -> bool {
+        self.hides
+    }
+
+    /// Returns the properties of the times.
+    fn times(self) -> impl Iterator<Item = &'static str> {
+        let members = self.kinds.members().iter().flat_map(|member| member.layout.lifecycle.properties());
+        self.lifecycle.properties().chain(members)
+    }
+
+    /// Checks whether the query finds an entity because it is in the bin, or because it is not.
+    pub fn finds_by_bin(self) -> bool {
+        self.bin != Bin::Shown && self.lifecycle.soft_delete.is_some()
+    }
+
+    /// Returns those of the times that the rows of a layout have.
+    pub fn times_in(self, layout: &'static LayoutInfo) -> impl Iterator<Item = &'static str> {
+        self.times().filter(move |time| layout.holds(time))
+    }
+
+    /// Checks whether the rows of a layout alone show whether a time hides the entity.
+    pub fn is_decided_by(self, layout: &LayoutInfo) -> bool {
+        self.times().all(|time| layout.holds(time))
+    }
+
+    /// Checks whether the times in a row, of the entity or of one of its indexes, let the query find the entity. `now` is
+    /// asked only if a time can hide it.
+    #[inline]
+    pub fn shows(self, row: &RowRef<'_>, now: impl FnOnce() -> Ticks) -> Result<bool> {
+        if self.hides() { self.shows_at(row, now()) } else { Ok(true) }
+    }
+
+    fn shows_at(self, row: &RowRef<'_>, now: Ticks) -> Result<bool> {
+        let lifecycle = match self.kinds {
+            Kinds::One(_) => self.lifecycle,
+            Kinds::Group(members) => {
+                member_of(members, self.table, row)?.map_or(Lifecycle::NONE, |at| members[at].layout.lifecycle)
+            }
+        };
+        Ok(match (lifecycle.standing(self.table, *row, now)?, self.bin) {
+            (Standing::Expired, _) | (Standing::InBin, Bin::Hidden) | (Standing::Visible, Bin::Only) => false,
+            (Standing::InBin, Bin::Shown | Bin::Only) | (Standing::Visible, Bin::Hidden | Bin::Shown) => true,
+        })
+    }
+
+    /// Returns a scan of a layout with what the service can say of the times. It finds each row that the query finds, and
+    /// maybe others. Returns `None` if there is nothing to say, or if the scan had more comparisons, or more text, than the
+    /// service accepts.
+    pub fn narrowed(self, scan: &Scan, layout: &LayoutInfo, now: Ticks) -> Option<Scan> {
+        let times = self.condition(layout, now)?;
+        let filter = match scan.filter.clone() {
+            Some(filter) => Condition::And(filter.into(), times.into()),
+            None => times,
+        };
+        let narrowed = Scan { filter: Some(filter), ..scan.clone() };
+        narrowed.check().is_ok().then_some(narrowed)
+    }
+
+    fn condition(self, layout: &LayoutInfo, now: Ticks) -> Option<Condition> {
+        let conditions = self.said(layout).map(|(property, operator, earliest)| {
+            // Azurite compares milliseconds.
+            let earliest =
+                earliest.unwrap_or_else(|| now.get().checked_sub(10_000).and_then(Ticks::new).unwrap_or(now));
+            Condition::Compare { property: property.into(), operator, value: Value::DateTime(earliest) }
+        });
+        conditions.reduce(|left, right| Condition::And(left.into(), right.into()))
+    }
+
+    /// Returns what [`narrowed`](Self::narrowed) adds as text, with `{now}` for the present time.
+    pub fn explained_condition(self, layout: &LayoutInfo) -> String {
+        let conditions = self.said(layout).map(|(property, operator, earliest)| match earliest {
+            Some(earliest) => format!("{property} {operator} {}", ValueRef::DateTime(earliest)),
+            None => format!("{property} {operator} {{now}}"),
+        });
+        conditions.collect::<Vec<_>>().join(" and ")
+    }
+
+    /// Returns the comparisons of times that the service can make: with a moment, or with the present time. It finds no row
+    /// without a compared property.
+    fn said(self, layout: &LayoutInfo) -> impl Iterator<Item = (&'static str, Operator, Option<Ticks>)> {
+        let expires = self.lifecycle.expires.filter(|time| self.always_expires && layout.holds(time));
+        let deleted = self.lifecycle.soft_delete.filter(|time| self.bin == Bin::Only && layout.holds(time));
+        let expires = expires.map(|time| (time, Operator::Gt, None));
+        expires.into_iter().chain(deleted.map(|time| (time, Operator::Ge, Some(Ticks::FIRST_PROPERTY))))
+    }
+}
+
+/// A moment that is asked for when it is first needed.
+pub struct Now<'a>(&'a Client, Option<Ticks>);
+
+impl<'a> Now<'a> {
+    pub const fn of(client: &'a Client) -> Self {
+        Self(client, None)
+    }
+
+    pub fn get(&mut self) -> Ticks {
+        *self.1.get_or_insert_with(|| self.0.now())
+    }
+}
+
+/// Returns the position of the member of a group to which a row belongs; `None` if it belongs to none.
+pub fn member_of(members: &[Member], table: &str, row: &RowRef<'_>) -> Result<Option<usize>> {
+    if members.iter().any(|member| member.layout.kind.is_some()) {
+        let mut properties = row.properties;
+        let found = properties.seek(entity::KIND).map_err(|damage| damaged(table, *row, damage))?;
+        return Ok(members.iter().position(|member| found == member.layout.kind.map(ValueRef::String)));
+    }
+    let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(row.row_key));
+    // A key with more parts also has the shape of a key with fewer parts, whose last part then holds a delimiter, but not
+    // the reverse: the shape with the most parts wins. If no shape matches, reading the row as the master reports the
+    // problem.
+    let most = shapes.max_by_key(|(_, member)| member.key().row.len());
+    Ok(Some(most.map_or(0, |(variant, _)| variant)))
 }

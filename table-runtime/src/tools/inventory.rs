@@ -35,6 +35,7 @@
 mod expected;
 mod identify;
 mod recorded;
+mod sweep;
 mod verify;
 
 use std::collections::BTreeSet;
@@ -44,6 +45,7 @@ use table_store::{Result, backend::BackendExt};
 pub use crate::model::layout::{LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub use identify::{IdentifiedRow, KeyValue};
 pub use recorded::RecordedEntity;
+pub use sweep::{SweepOptions, SweptRows};
 pub use verify::{RecordedFinding, VerifiedRows};
 
 use crate::{

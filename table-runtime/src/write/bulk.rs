@@ -26,6 +26,7 @@ use crate::{
     },
 };
 use load::BulkWriter;
+pub(crate) use send::is_of_entity;
 
 /// Number of failures after which a bulk write ends.
 const FAILURES: usize = 10_000;
@@ -91,7 +92,8 @@ impl Tables {
     ///
     /// The input consists of entities or references to them. It is read while earlier entities are written, so an
     /// endless input needs no more memory than a short one. Each transaction is written as a whole. If an entity fails,
-    /// the other entities of its transaction are written without it.
+    /// the other entities of its transaction are written without it. Entities that have expired make way, as for
+    /// [`insert`](Self::insert).
     ///
     /// On the service, entities with index rows in other partitions are written in steps, each step of many entities in
     /// one transaction: with two such indexes and 100 entities of one partition whose index rows share partitions too,
@@ -208,7 +210,8 @@ impl Tables {
     }
 
     /// Removes entities, given by their keys or as they were read, in any version. Their index rows are removed with
-    /// them. A missing entity is not a failure, and is counted as [`missing`](BulkProgress::missing).
+    /// them. A missing entity is not a failure, and is counted as [`missing`](BulkProgress::missing). Entities that have
+    /// expired, or are in the bin, are removed like any other.
     ///
     /// An entity with indexes that is given by its key is read first. One that was read, a [`Stored`], is not, unless it
     /// has changed since.
@@ -305,14 +308,21 @@ impl<'a> Bulk<'a> {
     }
 }
 
+impl Bulk<'_> {
+    /// Writes the entities, as a part of another operation.
+    pub(crate) async fn run(self) -> Result<BulkProgress> {
+        let Self { tables, entities, schema, side_by_side, on_progress, .. } = self;
+        BulkWriter::new(tables, schema, side_by_side, on_progress, entities).run().await
+    }
+}
+
 impl<'a> IntoFuture for Bulk<'a> {
     type Output = Result<BulkProgress>;
     type IntoFuture = BoxFuture<'a, Result<BulkProgress>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { tables, entities, schema, verb, side_by_side, on_progress } = self;
-        let running = tables.begin_operation(|| schema.operation(verb));
-        Box::pin(observed(running, BulkWriter::new(tables, schema, side_by_side, on_progress, entities).run()))
+        let running = self.tables.begin_operation(|| self.schema.operation(self.verb));
+        Box::pin(observed(running, self.run()))
     }
 }
 

@@ -38,6 +38,9 @@
 //! the row, and changes the row only if it belongs to the entity. If a row blocks an insert, the insert reads that row,
 //! which may be an insert that was never committed.
 //!
+//! An entity that can expire takes the same requests. Writes over expired entities take more: see
+//! [their costs](crate::guide::lifecycle#the-cost).
+//!
 //! <!-- requests: begin -->
 //!
 //! | index | insert | update | update, included | update, moved | upsert, new | upsert, moved | patch | delete | remove | read one | read *n* |
@@ -89,9 +92,10 @@
 //!
 //! | takeover of a unique value | a crash after this step leaves | a reader sees | fixed by |
 //! |---|---|---|---|
-//! | 1. the row and its entity are read; if a committed entity has the value, the write fails with a violation | nothing | as before | |
+//! | 1. the row and its entity are read; if a committed entity has the value, and has not expired, the write fails with a violation | nothing | as before | |
 //! | 2. a pending entity is deleted; an entity that has another value gets a new version, so that a concurrent write that gives it this value again fails | the unchanged row | as before; a [`Stored`](crate::Stored) of the entity is outdated | [`repair`]; the next writer of the value |
-//! | 3. the row is replaced, if unchanged | the same as step 2 of an insert or update | the same | the same |
+//! | 2. or an entity that has the value and has expired is deleted, as by a `delete`; its row of the value is deleted with it | what a `delete` leaves | nothing of the entity | as after a `delete` |
+//! | 3. the row is replaced, if unchanged; or written anew | the same as step 2 of an insert or update | the same | the same |
 //!
 //! # Lists
 //!
@@ -125,5 +129,7 @@ pub(crate) use claim::Precondition;
 pub(crate) use commit::{InTheWay, commit};
 pub(crate) use entity_write::{BegunWrite, EntityWrite, Verb};
 pub(crate) use execute::{WriteFailure, Written, attempt, check, execute, execute_one};
+pub(crate) use leased::lifecycle_changed;
+pub(crate) use list::operations_without;
 pub(crate) use schema::{Encoded, EncodedRow, FoundEntity, Schema};
 pub(crate) use write::{EntityState, Occupant, Write, WrittenRow};

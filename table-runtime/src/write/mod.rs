@@ -1,5 +1,6 @@
 //! Everything that writes entities.
 
+pub mod bin;
 pub mod bulk;
 pub mod index;
 mod modify;

@@ -15,7 +15,8 @@ use crate::{
 
 impl Tables {
     /// Reads the entity with this key, changes it and writes it back. Returns the entity as it was stored; `None` if
-    /// there is no row with this key, or it was deleted in the meantime.
+    /// there is no visible entity with this key, or it was deleted or expired in the meantime. With
+    /// [`with_deleted`](Point::with_deleted) on the key, an entity in the bin is changed too.
     ///
     /// If another writer changes the row between the read and the write, both are repeated after a short delay, so that
     /// no change is lost. `change` therefore may run several times, each time with the entity as it was just read. The
@@ -72,13 +73,17 @@ impl Tables {
         Box::pin(self.observed(Schema::of::<K::Entity>(), "modify", async move {
             let keys = keys?;
             let _turn = tables.turn(Schema::of::<K::Entity>().table(), &keys).await;
+            let mut change = |entity: &mut K::Entity| {
+                change(entity);
+                Ok(())
+            };
             modify_present(&tables, &key, &mut change, &mut pacing::delays()).await
         }))
     }
 
     /// Reads the entity that has the key of `entity`, changes it and writes it back, as [`modify`](Self::modify) does.
-    /// If there is no row with this key, inserts `entity` as it is given, without calling `change`. Returns the entity as
-    /// it was stored.
+    /// If there is no row with this key, or its entity has expired, inserts `entity` as it is given, without calling `change`.
+    /// Returns the entity as it was stored.
     ///
     /// ```
     /// # use table_runtime::{Result, TableEntity, Tables};
@@ -108,7 +113,7 @@ impl Tables {
     ///
     /// # Errors
     /// Returns the errors of [`modify`](Self::modify) and of [`insert`](Self::insert).
-    /// [`Error::AlreadyExists`] means that the row belongs to an entity of another kind.
+    /// [`Error::AlreadyExists`] means that the row belongs to an entity of another kind, or to one in the bin.
     pub fn modify_or_insert<'a, E, C>(&self, entity: &E, mut change: C) -> BoxFuture<'a, Result<Stored<E>>>
     where
         E: TableEntity,
@@ -121,6 +126,10 @@ impl Tables {
             let key = Point::new(Plan::of_keys::<E>(&keys.partition_key, &keys.row_key));
             let _turn = tables.turn(Schema::of::<E>().table(), keys).await;
             let mut delays = pacing::delays();
+            let mut change = |entity: &mut E| {
+                change(entity);
+                Ok(())
+            };
             loop {
                 if let Some(stored) = modify_present(&tables, &key, &mut change, &mut delays).await? {
                     return Ok(stored);
@@ -134,16 +143,16 @@ impl Tables {
 }
 
 /// Reads an entity, changes it and writes it back, until no other writer interferes; `None` if there is none.
-async fn modify_present<E: TableEntity>(
+pub(super) async fn modify_present<E: TableEntity>(
     tables: &Tables,
     key: &Point<E>,
-    change: &mut (dyn FnMut(&mut E) + Send),
+    change: &mut (dyn FnMut(&mut E) -> Result<()> + Send),
     delays: &mut pacing::Delays,
 ) -> Result<Option<Stored<E>>> {
     let tables = tables.of_primary();
     loop {
         let Some(mut stored) = key.clone().get(&tables).await? else { return Ok(None) };
-        change(&mut stored);
+        change(&mut stored)?;
         match tables.update(&mut stored).await {
             Ok(_) => return Ok(Some(stored)),
             Err(Error::NotFound(_)) => return Ok(None),
@@ -164,7 +173,8 @@ async fn insert_absent(
     let mut insert = tables.begin_write(schema, Ok(EntityWrite::put_encoded(Verb::Insert, new.clone())))?;
     let error = match execute_one(&mut insert).await.map_err(|failure| failure.error) {
         Ok(written) => return Ok(Some((insert.version(written.etag).await?, written.read))),
-        // Readers do not see an entity of another kind, so a repetition would find none again.
+        // Readers do not see an entity of another kind, or in the bin, so a repetition would find none again.
+        Err(Error::AlreadyExists(row)) if row.is_in_bin() => return Err(Error::AlreadyExists(row)),
         Err(error @ Error::AlreadyExists(_)) => match insert.write.occupant(&insert.entity.keys).await? {
             Occupant::OtherKind => return Err(error),
             Occupant::Entity(_) | Occupant::None => error,

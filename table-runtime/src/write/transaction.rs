@@ -88,7 +88,7 @@ impl<'a> Transaction<'a> {
         self.with(schema, EntityWrite::put(verb, entity))
     }
 
-    /// Writes a new row.
+    /// Writes a new row, also over that of an entity that has expired: see [`Tables::insert`].
     pub fn insert<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
         self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
     }

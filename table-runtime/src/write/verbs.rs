@@ -30,11 +30,16 @@ impl Tables {
     /// Writes a new row and returns its ETag, with one request. With k index rows in other partitions, it takes 2 + k
     /// requests. A copy in another partition takes one more write and one more read.
     ///
+    /// If the entity with this key has expired (`#[table(expires = …)]`), the new one takes its place, and keeps nothing of it.
+    /// An expired entity that has one of its unique values is deleted first. Only then does an insert take more requests:
+    /// see [expiry](crate::guide::lifecycle#the-cost).
+    ///
     /// # Errors
-    /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if there is a row with this key, which takes one
-    /// more request; [`Error::UniqueViolation`](crate::Error::UniqueViolation) if the value of a unique index belongs
-    /// to another entity; [`Error::Key`](crate::Error::Key) and [`Error::Limit`](crate::Error::Limit) for values that
-    /// no row can hold; [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;
+    /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if there is a row with this key, also that of an entity
+    /// in the bin, which takes one more request; [`Error::UniqueViolation`](crate::Error::UniqueViolation) if the value of
+    /// a unique index belongs to another entity; [`Error::Key`](crate::Error::Key) and
+    /// [`Error::Limit`](crate::Error::Limit) for values that no row can hold;
+    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;
     /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that another writer treated it as
     /// abandoned. If the key and a unique value are both taken, it is one of the two errors: expect both.
     pub fn insert<E: TableEntity, T: AsEntity<E> + ?Sized>(&self, entity: &T) -> BoxFuture<'static, Result<ETag>> {
@@ -46,7 +51,8 @@ impl Tables {
     ///
     /// Properties of the present row that the struct does not know are removed: [`merge`](Self::merge) keeps them. A row
     /// of a newer version than that of the struct is replaced unnoticed if the entity has no indexes, and
-    /// [`Error::Version`](crate::Error::Version) otherwise; for `merge` it is always that error.
+    /// [`Error::Version`](crate::Error::Version) otherwise; for `merge` it is always that error. An entity that has expired, or
+    /// is in the bin, is replaced like any other.
     ///
     /// # Errors
     /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
@@ -58,7 +64,8 @@ impl Tables {
     /// not know. Returns the new ETag. The row is read before the write, so a merge takes at least two requests.
     ///
     /// The entity that is read afterwards equals `entity`: a property of the struct that `entity` does not have, because
-    /// the field is `None`, is removed. To set some properties alone, use [`patch`](Self::patch).
+    /// the field is `None`, is removed. Nothing is kept of an entity that has expired. To set some properties alone, use
+    /// [`patch`](Self::patch).
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};
@@ -87,7 +94,8 @@ impl Tables {
     ///
     /// # Errors
     /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has changed;
-    /// [`Error::NotFound`](crate::Error::NotFound) if the row is gone; [`Error::KeyChanged`](crate::Error::KeyChanged)
+    /// [`Error::NotFound`](crate::Error::NotFound) if the row is gone, or the entity has expired by the time with which it was
+    /// loaded; [`Error::KeyChanged`](crate::Error::KeyChanged)
     /// if the entity's key is not the one that it was read with;
     /// [`Error::UniqueViolation`](crate::Error::UniqueViolation) and [`Error::Limit`](crate::Error::Limit) as
     /// [`insert`](Self::insert) does; [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
@@ -100,12 +108,12 @@ impl Tables {
 
     /// Sets some properties of the row, whatever its version, and keeps its other properties. Returns the new ETag,
     /// with one request: the row is not read. If the row is an insert that is not committed yet, and that insert is
-    /// aborted, the changes are lost with it.
+    /// aborted, the changes are lost with it. A patch of an entity that has expired, or is in the bin, is applied.
     ///
     /// An entity that reads rows of older versions, with `#[table(from = …)]`, cannot be patched. A row of a newer version
     /// than that of the struct is patched unnoticed.
     ///
-    /// Only properties that no key depends on can be set:
+    /// Only properties that no key and no index depends on can be set, and no time that hides the entity:
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};
@@ -184,11 +192,13 @@ impl Tables {
     }
 
     /// Deletes the row of the entity, if it has not changed since it was read, with one request. With k index rows in
-    /// other partitions, it takes 1 + 2k requests. A [`Stored::new`](crate::Stored::new) of an entity with indexes takes one more read.
+    /// other partitions, it takes 1 + 2k requests. A [`Stored::new`](crate::Stored::new) of an entity that has indexes, or can
+    /// expire, takes one more read.
     ///
     /// # Errors
     /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has changed;
-    /// [`Error::NotFound`](crate::Error::NotFound) if the row is gone;
+    /// [`Error::NotFound`](crate::Error::NotFound) if the row is gone, or the entity has expired by the time with which it was
+    /// loaded;
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
     #[allow(clippy::needless_pass_by_value, reason = "an entity or a reference")]
     pub fn delete<S: Deletable>(&self, stored: S) -> BoxFuture<'static, Result<()>> {
@@ -198,7 +208,8 @@ impl Tables {
 
     /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
     /// read first, also if only other programs have the indexes and the handle has called
-    /// [`create`](Self::create): a row whose insert a crash has cut off is no entity, and the answer is false.
+    /// [`create`](Self::create): a row whose insert a crash has cut off is no entity, and the answer is false. The row of an
+    /// entity that has expired, or is in the bin, is deleted too, and the answer is true.
     ///
     /// If the entity is not read, the kind of the row is not checked, and a row of a newer version is deleted. If entities
     /// of several kinds share a table, their keys must differ. If it is read, a row of a newer version is

@@ -25,22 +25,43 @@ impl RequestIds {
 /// A row or a table that a store has refused to read or to write, with the [identifiers](RequestIds) of the request. It
 /// derefs to the [`RowId`] or the table's name.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Refused<T>(Box<(T, Option<RequestIds>)>);
+pub struct Refused<T>(Box<RefusedOf<T>>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct RefusedOf<T> {
+    subject: T,
+    request: Option<RequestIds>,
+    in_bin: bool,
+}
 
 impl<T> Refused<T> {
     /// Returns the subject of a request that the service has refused.
     pub fn new(subject: T, request: impl Into<Option<RequestIds>>) -> Self {
-        Self(Box::new((subject, request.into())))
+        Self(Box::new(RefusedOf { subject, request: request.into(), in_bin: false }))
     }
 
     /// Returns the row, or the table's name, by value.
     pub fn into_inner(self) -> T {
-        self.0.0
+        self.0.subject
     }
 
     /// Returns the identifiers of the request; `None` if no request to the service was refused.
     pub fn request(&self) -> Option<&RequestIds> {
-        self.0.1.as_ref()
+        self.0.request.as_ref()
+    }
+
+    /// Checks whether the row that an insert found is that of an entity in the bin: `#[table(soft_delete = …)]`. Readers do
+    /// not see it; `restore` or `remove` it.
+    pub fn is_in_bin(&self) -> bool {
+        self.0.in_bin
+    }
+
+    /// Says whether the row is that of an entity in the bin.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_bin(mut self, in_bin: bool) -> Self {
+        self.0.in_bin = in_bin;
+        self
     }
 }
 
@@ -48,13 +69,13 @@ impl<T> Deref for Refused<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.0.0
+        &self.0.subject
     }
 }
 
 impl<T: fmt::Display> fmt::Display for Refused<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.0.fmt(f)
+        self.0.subject.fmt(f)
     }
 }
 
@@ -62,8 +83,13 @@ impl<T: fmt::Display> fmt::Display for Refused<T> {
 impl<T: fmt::Debug> fmt::Debug for Refused<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            (subject, None) => subject.fmt(f),
-            (subject, Some(request)) => f.debug_tuple("Refused").field(subject).field(request).finish(),
+            RefusedOf { subject, request: None, in_bin: false } => subject.fmt(f),
+            RefusedOf { subject, request, in_bin } => f
+                .debug_struct("Refused")
+                .field("subject", subject)
+                .field("request", request)
+                .field("in_bin", in_bin)
+                .finish(),
         }
     }
 }

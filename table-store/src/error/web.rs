@@ -28,8 +28,8 @@ impl Error {
     /// | 400 | `KeyChanged` | the key cannot be changed |
     /// | 400 | `Source` | the input is not valid |
     /// | 404 | `NotFound` | it does not exist |
-    /// | 409 | `AlreadyExists` | it already exists |
-    /// | 409 | `UniqueViolation` | `` `email` is already taken `` |
+    /// | 409 | `AlreadyExists` | it already exists; or: it already exists, in the bin |
+    /// | 409 | `UniqueViolation` | `` `email` is already taken ``; or: `` `email` is already taken, in the bin `` |
     /// | 409 | `Aborted` | it took too long; try again |
     /// | 412 | `ConditionNotMet` | it has changed meanwhile |
     /// | 429 | `Service` with status 429 | there are too many requests; try again later |
@@ -109,8 +109,11 @@ impl Error {
             Self::KeyChanged(_) => "the key cannot be changed".into(),
             Self::Source(_) => "the input is not valid".into(),
             Self::NotFound(_) => "it does not exist".into(),
+            Self::AlreadyExists(row) if row.is_in_bin() => "it already exists, in the bin".into(),
             Self::AlreadyExists(_) => "it already exists".into(),
-            Self::UniqueViolation(error) => format!("`{}` is already taken", error.index).into(),
+            Self::UniqueViolation(error) => {
+                format!("`{}` is already taken{}", error.index, if error.in_bin { ", in the bin" } else { "" }).into()
+            }
             Self::Aborted(_) => "it took too long; try again".into(),
             Self::ConditionNotMet(_) => "it has changed meanwhile".into(),
             Self::OutcomeUnknown(_) => "it is not known whether the change was made".into(),

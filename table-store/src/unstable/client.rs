@@ -4,7 +4,7 @@ use std::{fmt, slice, sync::Arc, time::Duration};
 
 use super::prefix::Prefix;
 use crate::{
-    ETag, Result, RowRef,
+    ETag, Result, RowRef, Ticks,
     backend::{
         Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader, Scan,
         Sleep, StoreView, TableRequest, Written,
@@ -89,6 +89,11 @@ impl Client {
     /// Returns the time of the store's monotonic clock.
     pub fn clock(&self) -> Duration {
         self.describe().clock.monotonic()
+    }
+
+    /// Returns the date and the time of day by the store's clock.
+    pub fn now(&self) -> Ticks {
+        self.describe().clock.wall()
     }
 
     /// Waits before retrying an operation that lost a race to another writer.

@@ -42,7 +42,7 @@ contract! { "filters":
 const OPERATORS: [Operator; 6] = [Operator::Eq, Operator::Ne, Operator::Lt, Operator::Le, Operator::Gt, Operator::Ge];
 
 fn compare(property: &'static str, operator: Operator, value: Value) -> Condition {
-    Condition::Compare { property, operator, value }
+    Condition::Compare { property: property.into(), operator, value }
 }
 
 fn equal(property: &'static str, value: impl Into<i32>) -> Condition {

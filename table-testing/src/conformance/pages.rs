@@ -132,7 +132,7 @@ async fn a_scan_whose_filter_drops_nearly_all_rows_goes_on(table: &Table<'_>) ->
     fill(table, &keys).await?;
     let equal = |number| {
         let value = Value::Int32(number);
-        Condition::Compare { property: "Number", operator: Operator::Eq, value }
+        Condition::Compare { property: "Number".into(), operator: Operator::Eq, value }
     };
     let filter = Condition::Or(equal(7).into(), equal(298).into());
     for page in [1, 2, 10] {

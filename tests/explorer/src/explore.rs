@@ -44,7 +44,7 @@ use std::{
     },
     task::{Context, Poll, Wake, Waker},
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -52,7 +52,7 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
     Tables,
     backend::{Clock, Sleep},
-    testing::{Faults, Faulty, Request, Schedule, Scheduled, Waiting},
+    testing::{Clocked, Faults, Faulty, Request, Schedule, Scheduled, Waiting},
 };
 
 use crate::{
@@ -98,6 +98,11 @@ impl Stage {
         let (failing, faults) = Faulty::new(Arc::clone(&backend));
         let tables = Tables::new(failing);
         (Self { tables, faults, backend, store, past: past.clone() }, schedule, past)
+    }
+
+    /// Returns the tables of the store for a program whose time of day is this one. Each request to them is a step.
+    pub fn clocked(&self, time: SystemTime) -> Tables {
+        Tables::new(Clocked::new(Arc::clone(&self.backend), time).0)
     }
 
     /// Waits for this time, in one step. No time at all is a step too: the operation goes on at any later moment.

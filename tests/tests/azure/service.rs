@@ -459,7 +459,8 @@ async fn filters_are_applied_by_the_service() -> Result<()> {
         text.push("Text", ValueRef::String("it's 100% a+b & c #1"));
         let operations = vec![("one", Action::Insert(text)), ("two", Action::Insert(number(2)))];
         service.execute_group(&group(table, operations)).await?;
-        let compare = |property, operator, value| Condition::Compare { property, operator, value };
+        let compare =
+            |property: &'static str, operator, value| Condition::Compare { property: property.into(), operator, value };
         for (condition, expected) in [
             (compare("Number", Operator::Gt, Value::Int32(1)), vec!["two"]),
             (compare("Text", Operator::Eq, Value::String("it's 100% a+b & c #1".to_owned())), vec!["one"]),

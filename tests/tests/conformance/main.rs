@@ -41,6 +41,12 @@ mod layouts {
     mod shared_tables;
 }
 mod large;
+mod lifecycle {
+    mod bin;
+    mod expiry;
+    mod fixtures;
+    mod sweep;
+}
 mod operations;
 mod prefixes;
 mod properties;

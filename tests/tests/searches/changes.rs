@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 use table_runtime::{
     Error, Property, TableEntity, Tables,
     backend::{Clock, Reach, Sleep},
-    layout::LayoutInfo,
+    layout::{Holds, LayoutInfo, Lifecycle, Scope},
 };
 use tests::{depth::Depth, plain::Plain};
 use time::{Date, OffsetDateTime};
@@ -33,9 +33,11 @@ trait Numbered: TableEntity + Clone + Send + Sync + 'static {
 trait Program: Sync {
     fn layouts(&self) -> &'static [LayoutInfo];
     fn properties(&self) -> Vec<&'static str>;
+    fn lifecycle(&self) -> Lifecycle;
     /// Returns the name in the catalog.
     fn entity(&self) -> &'static str;
-    fn create<'t>(&self, tables: &'t Tables, demotes: bool) -> Answer<'t, ()>;
+    /// Begins; as a rollback, also without indexes and times that are recorded.
+    fn create<'t>(&self, tables: &'t Tables, rolls_back: bool) -> Answer<'t, ()>;
     fn insert<'t>(&self, tables: &'t Tables, number: u32, name: u32) -> Answer<'t, ()>;
     fn all<'t>(&self, tables: &'t Tables) -> Answer<'t, Ids>;
     /// Returns the items that the index of the name finds; `None` without an index.
@@ -83,8 +85,10 @@ impl Field for i64 {
 }
 
 impl Field for OffsetDateTime {
-    fn of(_: &str, number: u32, _: u32) -> Self {
-        Self::UNIX_EPOCH + Duration::from_hours(24 * 20 * u64::from(number))
+    fn of(field: &str, number: u32, _: u32) -> Self {
+        // Nothing expires here.
+        let days = if field == "until" { 100_000 } else { 20 * u64::from(number) };
+        Self::UNIX_EPOCH + Duration::from_hours(24 * days)
     }
 }
 
@@ -110,7 +114,7 @@ impl Field for Vec<String> {
 
 impl<T: Field> Field for Option<T> {
     fn of(field: &str, number: u32, name: u32) -> Self {
-        Some(T::of(field, number, name))
+        (field != "deleted").then(|| T::of(field, number, name))
     }
 }
 
@@ -263,13 +267,17 @@ macro_rules! versions {
                         $item::layout().properties().map(|property| property.name).collect()
                     }
 
+                    fn lifecycle(&self) -> Lifecycle {
+                        $item::layout().lifecycle
+                    }
+
                     fn entity(&self) -> &'static str {
                         $item::layout().entity
                     }
 
-                    fn create<'t>(&self, tables: &'t Tables, demotes: bool) -> Answer<'t, ()> {
+                    fn create<'t>(&self, tables: &'t Tables, rolls_back: bool) -> Answer<'t, ()> {
                         let create = tables.create::<$item>();
-                        Box::pin(if demotes { create.demote_missing_indexes() } else { create })
+                        Box::pin(if rolls_back { create.demote_missing_indexes().forget_lifecycle() } else { create })
                     }
 
                     fn insert<'t>(&self, tables: &'t Tables, number: u32, name: u32) -> Answer<'t, ()> {
@@ -563,6 +571,42 @@ versions! {
         #[partition_key] #[property] group: String, #[row_key] id: u32, name: String, size: u32
     }
 
+    // Times that hide items.
+    with_times: Item [name = "Items"] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32,
+        until: Option<OffsetDateTime>, deleted: Option<OffsetDateTime>
+    }
+    expires: Item [name = "Items", expires = until] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, until: Option<OffsetDateTime>
+    }
+    expires_at_another: Item [name = "Items", expires = until] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32,
+        #[property(rename = "End")] until: Option<OffsetDateTime>
+    }
+    soft_delete: Item [name = "Items", soft_delete = deleted] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, deleted: Option<OffsetDateTime>
+    }
+    index_expires: Item [name = "Items", expires = until] #[index(name, same_partition)] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32,
+        until: Option<OffsetDateTime>
+    } => all |n| Item::by_name("a").eq(&n);
+    index_unique_expires: Item [name = "Items", expires = until] #[index(name, unique, same_partition)] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32,
+        until: Option<OffsetDateTime>
+    } => get |n| Item::by_name("a").eq(&n);
+    index_copy_soft_delete: Item [name = "Items", soft_delete = deleted] #[index(name, copy, same_partition)] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32,
+        deleted: Option<OffsetDateTime>
+    } => all |n| Item::by_name("a").eq(&n);
+    index_elsewhere_expires: Item [name = "Items", expires = until] #[index(name)] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32,
+        until: Option<OffsetDateTime>
+    } => all |n| Item::by_name(&n);
+    index_each_expires: Item [name = "Items", expires = until] #[index(name, same_partition, row(each(name)))] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32,
+        #[property(json, rename = "Names")] name: Vec<String>, size: u32, until: Option<OffsetDateTime>
+    } => all |n| Item::by_name("a").eq(&n);
+
     // Indexes.
     index: Item [name = "Items"] #[index(name)] {
         #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32
@@ -763,7 +807,8 @@ impl Pair {
         self.finds(*old, &all).await?;
         let names =
             |version: &Version| -> BTreeSet<_> { version.program.layouts().iter().map(|layout| layout.name).collect() };
-        let is_ready = names(new).is_subset(&names(old));
+        let is_retimed = is_retimed(*old, *new);
+        let is_ready = names(new).is_subset(&names(old)) && !is_retimed;
         ensure!(self.finds(*new, &all).await? || !is_ready, "the index is ready");
         let is_unique = |version: &Version| {
             version.program.layouts().iter().any(|layout| layout.index.as_ref().is_some_and(|index| index.unique))
@@ -775,17 +820,21 @@ impl Pair {
                 ensure!(matches!(taken, Err(Error::UniqueViolation(_))), "{version:?} takes a name twice: {taken:?}");
             }
             self.is_clean(*new).await?;
+            if lacks_times(*old, *new) {
+                let again = old.program.create(&store.tables(), false).await;
+                ensure!(is_missing(&again), "the old program begins, and shows what others hide: {again:?}");
+            }
             return Ok(Ending::Accepted { builds: false });
         }
         new.program.backfill(second).await.context("backfill")?;
         ensure!(self.finds(*new, &all).await?, "the index is built");
         self.is_clean(*new).await?;
-        // The old program runs on, and does not know the index.
+        // The old program runs on, and does not know the index, or the times in its rows.
         store.sleep(Duration::from_mins(2), Sleep::Whole).await;
         let late = old.program.insert(first, 6, 6).await;
-        ensure!(matches!(late, Err(Error::IndexMissing(_))), "the old program writes without the index: {late:?}");
+        ensure!(is_missing(&late), "the old program writes without the index: {late:?}");
         let again = old.program.create(&store.tables(), false).await;
-        ensure!(matches!(again, Err(Error::IndexMissing(_))), "the old program begins without the index: {again:?}");
+        ensure!(is_missing(&again), "the old program begins without the index: {again:?}");
         Ok(Ending::Accepted { builds: true })
     }
 
@@ -794,24 +843,29 @@ impl Pair {
         old.program.insert(first, 3, 3).await.context("the old program writes on")?;
         let all = [1, 2, 3].into();
         self.sees(*old, &all).await?;
-        let ending = match &error {
+        let (mut ending, mut error) = (None, error);
+        if matches!(&error, Error::LayoutChanged(changed) if changed.layout == "lifecycle") {
+            let before = catalog(store);
+            match new.program.create(second, true).await {
+                Ok(()) => return self.rolled_back(second, "`LayoutChanged` of `lifecycle`").await,
+                // The structs differ in other things too.
+                Err(other) => {
+                    ensure!(catalog(store) == before, "a program that is refused changes the catalog: {other}");
+                    ending = Some("`LayoutChanged` of `lifecycle`".to_owned());
+                    error = other;
+                }
+            }
+        }
+        let other = match &error {
             Error::LayoutChanged(error) => format!("`LayoutChanged` of `{}`", error.layout),
             Error::IndexMissing(_) => "`IndexMissing`".to_owned(),
             Error::RowsCollide(_) => "`RowsCollide`".to_owned(),
             other => anyhow::bail!("{other}"),
         };
+        let ending = ending.unwrap_or(other);
         if matches!(error, Error::IndexMissing(_)) {
             new.program.create(second, true).await.context("the rollback")?;
-            new.program.insert(second, 4, 4).await.context("the rolled back program writes")?;
-            let all = [1, 2, 3, 4].into();
-            self.sees(*new, &all).await?;
-            ensure!(!self.finds(*old, &all).await? || new.program.layouts().len() > 1, "the index is not ready");
-            let again = store.tables();
-            old.program.create(&again, false).await.context("the old program comes back")?;
-            old.program.backfill(&again).await.context("backfill")?;
-            ensure!(self.finds(*old, &all).await?, "the index is built again");
-            self.is_clean(*old).await?;
-            return Ok(Ending::Refused(ending));
+            return self.rolled_back(second, &ending).await;
         }
         let text = error.to_string();
         ensure!(
@@ -837,6 +891,112 @@ impl Pair {
         }
         Ok(Ending::Refused(ending))
     }
+}
+
+impl Pair {
+    /// The second program has begun as a rollback; then the first one comes back.
+    async fn rolled_back(&self, second: &Tables, ending: &str) -> Result<Ending> {
+        let Self { old, new, store } = self;
+        new.program.insert(second, 4, 4).await.context("the rolled back program writes")?;
+        let all = [1, 2, 3, 4].into();
+        self.sees(*new, &all).await?;
+        ensure!(
+            !self.finds(*old, &all).await? || new.program.layouts().len() > 1 || old.program.layouts().len() == 1,
+            "the index is not ready"
+        );
+        if is_retimed(*new, *old) {
+            ensure!(!self.finds(*new, &all).await?, "its rows have to be written again");
+            new.program.backfill(second).await.context("backfill of the rolled back program")?;
+            ensure!(self.finds(*new, &all).await?, "the index is built");
+            self.is_clean(*new).await?;
+        }
+        let again = store.tables();
+        // It may lack what the second program has, in its turn.
+        old.program.create(&again, lacks_times(*old, *new)).await.context("the old program comes back")?;
+        let has_all = old.program.properties().iter().all(|name| new.program.properties().contains(name));
+        if has_all && new.name != "version" {
+            old.program.backfill(&again).await.context("backfill")?;
+            ensure!(self.finds(*old, &all).await?, "the index is built again");
+            self.is_clean(*old).await?;
+        }
+        Ok(Ending::Refused(ending.to_owned()))
+    }
+}
+
+/// Returns what the catalog of a store records.
+fn catalog(store: &Plain) -> Vec<String> {
+    let rows = store.rows().into_iter().filter(|(table, _)| table == "TableLayouts");
+    rows.map(|(_, row)| format!("{} {:?}", row.row_key, row.properties)).collect()
+}
+
+/// The indexes of a program that hides entities are ready. A program without the times takes its place, and builds them again.
+#[tokio::test]
+async fn a_program_without_times_takes_the_place_of_one_with_them() -> Result<()> {
+    let named = |name: &str| *VERSIONS.iter().find(|version| version.name == name).expect("a version");
+    for [old, new] in [
+        ["index_expires", "index_same_partition"],
+        ["index_unique_expires", "index_unique_beside"],
+        ["index_copy_soft_delete", "index_copy_beside"],
+        ["index_elsewhere_expires", "index"],
+        ["expires", "plain"],
+    ] {
+        let ([old, new], store) = ([old, new].map(named), Plain::default());
+        let tables = [store.tables(), store.tables()];
+        let run = async {
+            old.program.create(&tables[0], false).await?;
+            old.program.insert(&tables[0], 1, 1).await?;
+            new.program.create(&tables[1], true).await?;
+            new.program.insert(&tables[1], 2, 2).await?;
+            new.program.backfill(&tables[1]).await?;
+            let pair = Pair { old, new, store: store.clone() };
+            ensure!(pair.finds(new, &[1, 2].into()).await?, "the index is built");
+            pair.is_clean(new).await
+        };
+        run.await.with_context(|| format!("{old:?}, then {new:?}"))?;
+    }
+    Ok(())
+}
+
+/// A program that hides entities has begun. One without the times cannot build its indexes.
+#[tokio::test]
+async fn a_program_without_times_builds_no_index_of_one_with_them() -> Result<()> {
+    let named = |name: &str| *VERSIONS.iter().find(|version| version.name == name).expect("a version");
+    for [old, new] in [["index_copy_beside", "index_copy_soft_delete"], ["index_same_partition", "index_expires"]] {
+        let ([old, new], store) = ([old, new].map(named), Plain::default());
+        let tables = [store.tables(), store.tables()];
+        old.program.create(&tables[0], false).await?;
+        old.program.insert(&tables[0], 1, 1).await?;
+        new.program.create(&tables[1], false).await?;
+        let refused = old.program.backfill(&tables[0]).await;
+        ensure!(matches!(refused, Err(Error::LayoutChanged(_))), "{old:?}, then {new:?}: {refused:?}");
+        ensure!(!Pair { old, new, store }.finds(new, &[1].into()).await?, "the index is not ready");
+    }
+    Ok(())
+}
+
+/// Checks whether a program was refused because it lacks an index, or times that hide entities.
+fn is_missing(answer: &table_runtime::Result<()>) -> bool {
+    match answer {
+        Err(Error::IndexMissing(_)) => true,
+        Err(Error::LayoutChanged(changed)) => changed.layout == "lifecycle",
+        _ => false,
+    }
+}
+
+/// Checks whether the second struct hides entities that the first one shows.
+fn lacks_times(old: Version, new: Version) -> bool {
+    let [old, new] = [old, new].map(|version| version.program.lifecycle());
+    new.expires.is_some() && old.expires != new.expires
+        || new.soft_delete.is_some() && old.soft_delete != new.soft_delete
+}
+
+/// Checks whether the rows of an index that both structs have get other times.
+fn is_retimed(old: Version, new: Version) -> bool {
+    let is_shared = |layout: &&LayoutInfo| old.program.layouts().iter().any(|other| other.name == layout.name);
+    let has_times = |layout: &LayoutInfo| {
+        layout.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition && index.holds != Holds::List)
+    };
+    lacks_times(old, new) && new.program.layouts().iter().filter(is_shared).any(has_times)
 }
 
 /// Checks whether the second struct is the entity of the first one, by its names.
@@ -925,6 +1085,9 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("`each` added to an index, or removed", "index", "index_each"),
     ("an index with `each` for a field that was there", "elements", "index_each"),
     ("another default of an indexed property", "index_of_five", "index_of_seven"),
+    ("`expires` or `soft_delete` added", "with_times", "expires"),
+    ("the same, with an index in the entity's partition", "index_same_partition", "index_expires"),
+    ("`expires` or `soft_delete` removed, or another field", "expires", "with_times"),
 ];
 
 #[tokio::test]
@@ -939,6 +1102,9 @@ async fn the_guide_shows_what_create_answers() -> Result<()> {
             Ending::Separate => ("accepts another entity".to_owned(), ""),
             Ending::Refused(error) if error.contains("IndexMissing") => {
                 (format!("refuses: {error}"), "`demote_missing_indexes`, or `drop_index`")
+            }
+            Ending::Refused(error) if error.contains("lifecycle") => {
+                (format!("refuses: {error}"), "`forget_lifecycle`")
             }
             Ending::Refused(error) => (format!("refuses: {error}"), "`migrate`"),
         };

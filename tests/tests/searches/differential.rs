@@ -18,12 +18,13 @@ use futures_util::FutureExt;
 use table_runtime::{
     Tables,
     backend::{Backend, BackendExt, Reach},
+    testing::Clocked,
 };
 use tests::{
     programs::{Act, GROUPS, Kept, Outcome, Writer, prepare},
     random::{Random, Seeds},
     stores::{Kind, Store},
-    subjects::{self, Subject},
+    subjects::{self, Subject, moment},
 };
 
 /// Answers of a store, one line each.
@@ -43,7 +44,8 @@ trait Program {
 
 /// Program of operations on an entity with indexes.
 struct Indexed<S> {
-    acts: Vec<Act>,
+    /// The operations, and whether time passes before each of them, so that entities expire.
+    acts: Vec<(bool, Act)>,
     subject: std::marker::PhantomData<S>,
 }
 
@@ -58,19 +60,28 @@ impl<S: Subject> Program for Indexed<S> {
                 return act;
             }
         };
-        Self { acts: (0..40).map(|_| act()).collect(), subject: std::marker::PhantomData }
+        let acts: Vec<_> = (0..40).map(|_| act()).collect();
+        let acts = acts.into_iter().map(|act| (S::EXPIRES && random.chance(10), act)).collect();
+        Self { acts, subject: std::marker::PhantomData }
     }
 
     fn steps(&self) -> Vec<String> {
-        self.acts.iter().map(|act| format!("{act:?}")).collect()
+        self.acts.iter().map(|(passes, act)| format!("{}{act:?}", if *passes { "later, " } else { "" })).collect()
     }
 
     async fn run(&self, store: &Store) -> Result<Answers> {
-        let tables = &store.tables;
+        let (backend, time) = Clocked::new(store.backend.clone(), moment(0));
+        let (tables, mut now) = (Tables::new(backend), 0);
         tables.create::<S>().await?;
         let (mut answers, mut kept) = (Answers::new(), Kept::<S>::new());
-        for act in &self.acts {
-            answers.push(step(tables, &mut kept, act).await?);
+        for (passes, act) in &self.acts {
+            now += u8::from(*passes);
+            time.set(moment(now));
+            answers.push(step(&tables, &mut kept, act).await?);
+        }
+        if S::EXPIRES {
+            // A write that fails in steps may have deleted an entity that has expired.
+            S::sweep(&tables).await?;
         }
         Ok(answers)
     }
@@ -88,7 +99,8 @@ async fn step<S: Subject>(tables: &Tables, kept: &mut Kept<S>, act: &Act) -> Res
     };
     let mut all = Vec::new();
     for group in 0..GROUPS {
-        all.extend(S::with_extra(tables, group).await?);
+        all.extend(if S::EXPIRES { S::all(tables, group).await? } else { S::with_extra(tables, group).await? });
+        all.extend(S::in_bin(tables, group).await?);
     }
     Ok(format!("{answer}, and there are {all:?}"))
 }
@@ -145,7 +157,7 @@ impl<S: Subject> Program for Tenants<S> {
                 break second;
             }
         };
-        let acts = Indexed::<S>::new(random).acts.into_iter().map(|act| (random.below(2), act)).collect();
+        let acts = Indexed::<S>::new(random).acts.into_iter().map(|(_, act)| (random.below(2), act)).collect();
         Self { prefixes: [first, second], acts, subject: std::marker::PhantomData }
     }
 
@@ -287,4 +299,6 @@ programs! {
     mixed_indexes Indexed<subjects::mixed::Entity> { Memory memory 15; Disk disk 2; Azurite azurite 2; }
     tenants Tenants<subjects::local::Entity> { Memory memory 10; Disk disk 1; Azurite azurite 1; }
     local_indexes Indexed<subjects::local::Entity> { Memory memory 20; Disk disk 2; Azurite azurite 2; }
+    fleeting_entities Indexed<subjects::fleeting::Entity> { Memory memory 15; Disk disk 1; Azurite azurite 1; }
+    brief_entities Indexed<subjects::brief::Entity> { Memory memory 15; Disk disk 1; Azurite azurite 1; }
 }

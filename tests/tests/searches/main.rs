@@ -16,6 +16,7 @@ mod index_faults;
 mod killed_backfill;
 mod killed_migration;
 mod killed_process;
+mod lifecycle_faults;
 mod migration_interleavings;
 mod modify_turns;
 mod plain_store;

@@ -92,7 +92,7 @@ fn scan() -> impl Strategy<Value = Scan> {
         (partition_bound(), partition_bound()).prop_map(|(from, to)| Partitions::Range(KeyRange { from, to })),
     ];
     let filter = proptest::option::of((select(&NAMES[..]), 0..3).prop_map(|(property, number)| Condition::Compare {
-        property,
+        property: property.into(),
         operator: Operator::Ge,
         value: Value::Int32(number),
     }));

@@ -19,13 +19,17 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use futures_util::{FutureExt, future::LocalBoxFuture};
-use table_runtime::{Tables, backend::BackendExt};
+use table_runtime::{
+    Tables,
+    backend::BackendExt,
+    testing::{Clocked, TestTime},
+};
 use tests::{
     history::{History, State},
-    programs::{Act, GROUPS, Kept, Outcome, Writer, prepare},
+    programs::{Act, Kept, Outcome, Writer, agrees, prepare, state},
     random::{Random, Seeds},
     stores::{Kind, Store},
-    subjects::{self, INDEXED_VALUES, Subject},
+    subjects::{self, MOMENTS, Subject, moment},
     turns::{Fate, Gate, Turns},
 };
 
@@ -106,6 +110,8 @@ struct Driver<'a, S> {
     tasks: Vec<Option<LocalBoxFuture<'static, Result<()>>>>,
     random: Random,
     requests: usize,
+    /// The times of day of all handles.
+    times: Vec<TestTime>,
     subject: std::marker::PhantomData<S>,
 }
 
@@ -133,6 +139,9 @@ impl<S: Subject> Driver<'_, S> {
             ensure!(self.requests < REQUESTS, "the program does not end");
             let operation = (next.operation != NONE).then_some(next.operation);
             let of = operation.map_or("a read before".to_owned(), |operation| operation.to_string());
+            if S::EXPIRES && self.random.chance(3) && self.shared.history.borrow().now() < MOMENTS {
+                self.pass();
+            }
             if self.random.chance(times) {
                 self.shared.log("  time passes, and all leases end".to_owned());
                 self.shared.gate.pass(LEASE);
@@ -172,6 +181,14 @@ impl<S: Subject> Driver<'_, S> {
         }
     }
 
+    /// Lets time pass to the next moment, so that entities expire.
+    fn pass(&self) {
+        let now = self.shared.history.borrow().now() + 1;
+        self.shared.log(format!("  the moment {now} begins"));
+        self.times.iter().for_each(|time| time.set(moment(now)));
+        self.shared.history.borrow_mut().pass(now);
+    }
+
     /// Polls all tasks until each has ended or waits for its turn, or until a write waits to be acknowledged. Timers
     /// are waited for, since passing time is no step.
     async fn settle(&mut self) -> Result<()> {
@@ -198,57 +215,32 @@ impl<S: Subject> Driver<'_, S> {
         self.shared.history.borrow_mut().after(operation, state)?;
         let percent = if self.store.kind.is_azurite() { 2 } else { 10 };
         if self.random.chance(percent) {
-            let state = self.shared.history.borrow().state().clone();
-            agrees::<S>(&self.direct, &state).await.context("between two requests")?;
+            let (state, now) = (self.shared.history.borrow().state().clone(), self.shared.history.borrow().now());
+            agrees::<S>(&self.direct, &state, now).await.context("between two requests")?;
         }
         Ok(())
     }
 }
 
-/// Returns what readers see.
-async fn state<S: Subject>(tables: &Tables) -> Result<State> {
-    let mut state = State::new();
-    for group in 0..GROUPS {
-        state.extend(S::with_extra(tables, group).await?.into_iter().map(|fields| (fields.key(), fields)));
-    }
-    Ok(state)
-}
-
-/// Checks that each index finds exactly the entities with the value.
-async fn agrees<S: Subject>(tables: &Tables, state: &State) -> Result<()> {
-    for (number, index) in S::INDEXES.iter().enumerate() {
-        for group in 0..if index.here { GROUPS } else { 1 } {
-            for value in 0..INDEXED_VALUES {
-                let mut found = S::find(tables, number, group, value).await?;
-                found.sort_unstable_by_key(|fields| (fields.key(), *fields));
-                let expected = state.values().filter(|fields| index.finds(fields, group, value));
-                let expected: Vec<_> = expected.map(|fields| fields.known()).collect();
-                ensure!(found == expected, "by `{index:?}` of {value} in {group}: {found:?} instead of {expected:?}");
-            }
-        }
-    }
-    for group in 0..GROUPS {
-        let mut covered = S::covered(tables, group).await?;
-        covered.sort_unstable();
-        let of_group = state.values().filter(|fields| fields.group == group);
-        let expected: Vec<_> = of_group.map(|fields| (fields.id, fields.note)).collect();
-        ensure!(covered == expected, "a covering index has {covered:?} instead of {expected:?}");
-    }
-    Ok(())
-}
-
-/// Checks that a repair leaves no finding and does not change what readers see, and that removed entities leave no
-/// rows.
-async fn is_sound_at_the_end<S: Subject>(store: &Store, state: &State) -> Result<()> {
-    let tables = store.again();
-    agrees::<S>(&tables, state).await.context("at the end")?;
+/// Checks that a repair leaves no finding and does not change what readers see, that a sweep removes exactly what has
+/// expired, and that removed entities leave no rows.
+async fn is_sound_at_the_end<S: Subject>(store: &Store, state: &State, now: u8) -> Result<()> {
+    let tables = Tables::new(Clocked::new(store.backend.clone(), moment(now)).0);
+    agrees::<S>(&tables, state, now).await.context("at the end")?;
     let repaired = tables.repair::<S>().await.context("the repair")?;
     ensure!(repaired.left.is_empty(), "the repair left {:?}", repaired.left);
     let findings = tables.verify::<S>().all().await.context("the verification")?;
     ensure!(findings.is_empty(), "after the repair: {findings:?}");
     let after = self::state::<S>(&tables).await?;
     ensure!(after == *state, "the repair changed what readers see to {after:?}");
-    agrees::<S>(&tables, state).await.context("after the repair")?;
+    agrees::<S>(&tables, state, now).await.context("after the repair")?;
+    let expired = state.values().filter(|fields| fields.has_expired(now)).count();
+    ensure!(S::sweep(&tables).await? == expired, "{expired} entities have expired");
+    let findings = tables.verify::<S>().all().await.context("the verification after the sweep")?;
+    ensure!(findings.is_empty(), "after the sweep: {findings:?}");
+    let state: State = state.clone().into_iter().filter(|(_, fields)| !fields.has_expired(now)).collect();
+    let after = self::state::<S>(&tables).await?;
+    ensure!(after == state, "the sweep changed what readers see to {after:?}");
     for key in state.keys() {
         ensure!(tables.remove(S::point(*key)).await?, "{key:?} cannot be removed");
     }
@@ -281,7 +273,8 @@ async fn program<S: Subject>(kind: Kind, seed: u64) -> Result<(Counts, String)> 
     let programs: Vec<Vec<Line>> = (0..tasks).map(|_| (0..lines).map(|_| line()).collect()).collect();
 
     let store = kind.open()?;
-    let direct = store.again();
+    let (backend, time) = Clocked::new(store.backend.clone(), moment(0));
+    let (direct, mut times) = (Tables::new(backend), vec![time]);
     direct.create::<S>().await?;
     for fields in &start {
         // Entities that collide with others are left out.
@@ -290,16 +283,20 @@ async fn program<S: Subject>(kind: Kind, seed: u64) -> Result<(Counts, String)> 
     let history = History::new(S::INDEXES, state::<S>(&direct).await?);
     let shared = Rc::new(Shared { gate: Gate::default(), history: history.into(), log: RefCell::default() });
     let task = |(number, lines): (usize, &Vec<Line>)| {
-        let tables = Tables::new(Turns::new(store.backend.clone(), shared.gate.clone(), number));
+        let turns = Turns::new(store.backend.clone(), shared.gate.clone(), number);
+        let (backend, time) = Clocked::new(turns, moment(0));
+        times.push(time);
+        let tables = Tables::new(backend);
         Some(task::<S>(number, lines.clone(), tables, shared.clone()).boxed_local())
     };
     let tasks = programs.iter().enumerate().map(task).collect();
     let (requests, subject) = (0, std::marker::PhantomData);
-    let mut driver = Driver::<S> { store: &store, direct, shared: shared.clone(), tasks, random, requests, subject };
+    let mut driver =
+        Driver::<S> { store: &store, direct, shared: shared.clone(), tasks, random, requests, times, subject };
     let ran = AssertUnwindSafe(async {
         driver.run().await?;
-        let state = shared.history.borrow().state().clone();
-        is_sound_at_the_end::<S>(&store, &state).await
+        let (state, now) = (shared.history.borrow().state().clone(), shared.history.borrow().now());
+        is_sound_at_the_end::<S>(&store, &state, now).await
     });
     let ran = ran.catch_unwind().await.unwrap_or_else(|_| Err(anyhow!("a panic")));
     let log = shared.log.borrow().join("\n");
@@ -353,6 +350,8 @@ macro_rules! kinds {
 kinds! {
     mixed { plain Plain 200; memory Memory 40; disk Disk 10; azurite Azurite 3; }
     local { plain Plain 300; memory Memory 60; disk Disk 15; azurite Azurite 3; }
+    fleeting { plain Plain 200; memory Memory 40; disk Disk 5; azurite Azurite 2; }
+    brief { plain Plain 200; memory Memory 40; disk Disk 5; azurite Azurite 2; }
 }
 
 /// Returns the requests of a program in order; `None` if the program fails, which the other tests report.
@@ -382,5 +381,6 @@ async fn is_repeated<S: Subject>() -> Result<()> {
 #[tokio::test]
 async fn a_seed_repeats_its_schedule() -> Result<()> {
     is_repeated::<subjects::mixed::Entity>().await?;
+    is_repeated::<subjects::fleeting::Entity>().await?;
     is_repeated::<subjects::local::Entity>().await
 }

@@ -24,6 +24,7 @@ fn ui() {
         "projections",
         "groups",
         "writes",
+        "lifecycle",
         "versions",
     ] {
         cases.compile_fail(format!("tests/ui/{topic}/*.rs"));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
 use table_store::{
     ETag, Error, Result,
     error::{LayoutChangedError, MissingIndexError, QueryError, RowsCollideError},
@@ -18,11 +19,11 @@ use crate::{
     model::{
         entity::{Stored, VERSION, version_value},
         layout::{
-            EntityDescription, Fields, KeyPattern, Layout, LayoutInfo, PropertyInfo, RecordedLayout, are_siblings,
-            has_property, is_table_of, recorded, told_apart, written,
+            EntityDescription, Fields, KeyPattern, Layout, LayoutInfo, Lifecycle, PropertyInfo, RecordedLayout,
+            are_siblings, has_property, is_table_of, recorded, told_apart, written,
         },
     },
-    write::index::Schema,
+    write::index::{Schema, lifecycle_changed},
 };
 
 /// Options of a comparison.
@@ -30,6 +31,8 @@ use crate::{
 pub struct Options {
     /// Takes ready indexes that the struct does not have back to building.
     pub demote: bool,
+    /// Takes back the record of times that hide the entity, and that the struct does not have.
+    pub forget_lifecycle: bool,
     /// Records the primary key as building, because a migration moves entities to it.
     pub is_target: bool,
 }
@@ -179,11 +182,21 @@ impl<'a> Comparison<'a> {
             return Ok(Decision::Look(look));
         }
         let (name, mut change, mut ready) = (known.name.clone(), CatalogChange::default(), Vec::new());
+        let mut waits = false;
         for layout in self.schema.layouts.iter().skip(1) {
             let found = self.index(&name, layout.name).filter(|record| known.keeps(record));
             if let Some(record) = found {
-                self.check_index(layout, record)?;
+                let is_retimed = self.is_retimed(layout, record, &known.facts);
+                if !is_retimed {
+                    self.check_index(layout, record)?;
+                }
                 self.check_defaults(layout, &known.facts, &name)?;
+                if is_retimed && record.state != State::Gone {
+                    let (retimed, must_wait) = self.retimed(layout, record);
+                    waits |= must_wait;
+                    change.updated.extend(retimed);
+                    continue;
+                }
             }
             let Some(state) = self.state(layout, known.primary, found)? else {
                 return Ok(Decision::Look(Look::ForEntities));
@@ -197,10 +210,11 @@ impl<'a> Comparison<'a> {
                 Some(_) => {}
             }
         }
-        let (waits, without) = self.add_missing_indexes(&known, &mut change)?;
+        let (missing_wait, without) = self.add_missing_indexes(&known, &mut change)?;
+        waits |= missing_wait;
         let lost = self.lost_indexes().into_iter().filter(|record| known.keeps(record) && !self.is_own(record, &name));
         change.updated.extend(lost.map(|record| with_state(record, State::Building)));
-        ready.extend(self.add_primary(known, &without, &mut change));
+        ready.extend(self.add_primary(known, &without, waits, &mut change));
         Ok(Decision::Change(Decided { change, ready, name, waits }))
     }
 
@@ -245,9 +259,15 @@ impl<'a> Comparison<'a> {
 
     /// Adds the record of the primary key to the change, and the removal of what is forgotten. Returns the record if the
     /// program relies on it as it is.
-    fn add_primary(&self, known: Known<'a>, without: &BTreeSet<String>, change: &mut CatalogChange) -> Option<Relied> {
+    fn add_primary(
+        &self,
+        known: Known<'a>,
+        without: &BTreeSet<String>,
+        waits: bool,
+        change: &mut CatalogChange,
+    ) -> Option<Relied> {
         let Known { forgotten, primary, name, facts } = known;
-        let facts = self.facts(facts, &forgotten, without, change);
+        let facts = self.facts(facts, &forgotten, without, waits, change);
         let mut relied = None;
         match primary {
             Some(primary) if primary.facts == facts => {
@@ -393,6 +413,7 @@ impl<'a> Comparison<'a> {
     fn check_primary(&self, record: &ReadRecord) -> Result<()> {
         let facts = &record.facts;
         self.check_state(record)?;
+        self.check_lifecycle(record)?;
         let changes = self.changes(&self.schema.layouts[0], record);
         if !changes.is_empty() {
             let advice = "keep the layout (`#[row_key(prefix = \"…\")]` keeps the beginning of its row keys), or give the \
@@ -622,6 +643,52 @@ impl<'a> Comparison<'a> {
         })
     }
 
+    /// Checks that the program hides the entities that others hide.
+    pub fn check_lifecycle(&self, record: &ReadRecord) -> Result<()> {
+        if self.options.forget_lifecycle {
+            return Ok(());
+        }
+        let own: Vec<_> = self.schema.lifecycle.options().collect();
+        let Some(option) = options(&record.facts).find(|option| !own.contains(option)) else { return Ok(()) };
+        Err(lifecycle_changed(self.schema.table().to_owned(), record.entity.clone(), &option))
+    }
+
+    /// Checks whether an index is recorded with other times that hide the entity in its rows, and with no other difference.
+    fn is_retimed(&self, layout: &LayoutInfo, record: &Record, facts: &Facts) -> bool {
+        let is_same = options(facts).eq(self.schema.lifecycle.options());
+        // A copy has the times as it has every property. A program that does not know them writes copies without them.
+        if layout.is_copy() && layout.is_same_partition() && !is_same {
+            return self.changes(layout, record).is_empty();
+        }
+        if self.changes(layout, record).is_empty() || !layout.is_same_partition() {
+            return false;
+        }
+        let recorded = [&facts.expires, &facts.soft_delete].into_iter().flatten().cloned();
+        let times: Vec<_> = recorded.chain(self.schema.lifecycle.properties().map(str::to_owned)).collect();
+        let none = BTreeSet::new();
+        let stored = self.primary().map_or(&none, |primary| &primary.facts.fields);
+        let [was, is] = [record.layout_json(), written(&self.schema, layout)].map(|json| without_times(json, &times));
+        Fields { present: &self.schema, stored }.changes(&was, &is).is_empty()
+    }
+
+    /// Returns the record of an index that has other times in its rows from now on, and whether the caller has to wait: the
+    /// index has to be built again.
+    fn retimed(&self, layout: &LayoutInfo, record: &ReadRecord) -> (Option<Stored<Record>>, bool) {
+        // A program that hides entities reads no times in the rows that this one writes without them.
+        let lacks_times = self.options.forget_lifecycle;
+        match record.state {
+            State::Ready if lacks_times => (Some(with_state(record, State::Leaving)), true),
+            State::Leaving if lacks_times && !self.waited.contains(&version(record)) => (None, true),
+            state => {
+                let state = if state == State::Leaving && !lacks_times { state } else { State::Building };
+                let mut record = with_state(record, state);
+                record.starts = record.starts.saturating_add(1);
+                record.layout = written(&self.schema, layout).to_string();
+                (Some(record), false)
+            }
+        }
+    }
+
     /// Checks the layout of a recorded index.
     pub fn check_index(&self, layout: &'static LayoutInfo, record: &Record) -> Result<()> {
         let changes = self.changes(layout, record);
@@ -716,6 +783,7 @@ impl<'a> Comparison<'a> {
         mut facts: Facts,
         forgotten: &[RecordVersion],
         without: &BTreeSet<String>,
+        waits: bool,
         change: &CatalogChange,
     ) -> Facts {
         let Layout { entity, layouts, fields, kind, version, .. } = self.schema.layout;
@@ -735,6 +803,15 @@ impl<'a> Comparison<'a> {
             facts.required.remove(index);
         }
         facts.required.retain(|index| !without.contains(index));
+        // While the caller waits, the indexes are still those of the recorded options.
+        if !(waits && self.options.forget_lifecycle) {
+            if self.options.forget_lifecycle {
+                let own: Vec<_> = self.schema.lifecycle.options().collect();
+                facts.required.retain(|required| !required.contains(" = ") || own.contains(required));
+            }
+            let Lifecycle { expires, soft_delete } = self.schema.lifecycle;
+            (facts.expires, facts.soft_delete) = (expires.map(str::to_owned), soft_delete.map(str::to_owned));
+        }
         for layout in layouts.iter().skip(1) {
             facts.indexes.insert(layout.name.to_owned(), layout.table.to_ascii_lowercase());
             if change.inserted.iter().any(|record| record.name == layout.name) {
@@ -783,6 +860,26 @@ impl<'a> Comparison<'a> {
         let layout = written(&self.schema, layout).to_string();
         Record { table, entity_table, entity, name, layout, state, starts: 0, facts: None }
     }
+}
+
+/// Returns the recorded options of the entity's lifecycle.
+fn options(facts: &Facts) -> impl Iterator<Item = String> {
+    let option = |(name, property): (&str, &Option<String>)| Some(format!("{name} = {}", property.as_ref()?));
+    [("expires", &facts.expires), ("soft_delete", &facts.soft_delete)].into_iter().filter_map(option)
+}
+
+/// Returns the record of an index as if its rows held none of these times.
+fn without_times(mut layout: Value, times: &[String]) -> Value {
+    let Some(index) = layout.get_mut("index").and_then(Value::as_object_mut) else { return layout };
+    let Some(included) = index.get_mut("included").and_then(Value::as_array_mut) else { return layout };
+    let is_time = |property: &Value| {
+        property.get("name").and_then(Value::as_str).is_some_and(|name| times.iter().any(|time| time == name))
+    };
+    included.retain(|property| !is_time(property));
+    if included.is_empty() && index.get("holds").is_some_and(|holds| holds == "Include") {
+        index.insert("holds".to_owned(), "Pointer".into());
+    }
+    layout
 }
 
 /// Name of the properties in an error, beside those of layouts.

@@ -149,7 +149,7 @@ async fn run(mut backfill: Backfill) -> Result<Backfilled> {
     let Backfill { schema, dry_run, memory, .. } = backfill;
     let layout = std::mem::replace(&mut backfill.layout, Ok(0))?;
     let (tables, info) = (&backfill.tables, &schema.layouts[layout]);
-    let write = Write::new(tables.clone(), schema)?;
+    let write = Write::of_job(tables.clone(), schema)?;
     let begun = if dry_run { None } else { Some(tables.begin_index(schema, info).await?) };
     let (mut filled, mut progress) = (Backfilled::default(), Progress::default());
     let (mut pass, mut range, mut position) = match backfill.resumed.take() {

@@ -15,7 +15,7 @@ use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use table_store::{
-    ETag, Error, Result, Row, RowRef,
+    ETag, Result, Row, RowRef,
     backend::BoxFuture,
     error::ParseCursorError,
     unstable::{RowKeys, client::Client},
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     client::pacing,
-    model::{layout::Holds, row_hash::RowHasher},
+    model::{codec::is_unreadable, layout::Holds, row_hash::RowHasher},
     read::cursor::{seal, unseal},
     write::index::{Encoded, EncodedRow, FoundEntity, Schema, Write},
 };
@@ -330,14 +330,6 @@ pub(super) async fn read_lists(write: &Write, page: &ScannedPage) -> Result<Vec<
         }));
     }
     pacing::concurrently(reads).await
-}
-
-/// Checks whether the error is about the content of one row and says nothing about others.
-pub(super) const fn is_unreadable(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Key(_) | Error::Property(_) | Error::UnknownProperties(_) | Error::Version(_) | Error::Damaged { .. }
-    )
 }
 
 /// Returns the scan of a phase.

@@ -140,7 +140,7 @@ impl Tables {
 
     pub(crate) fn repair_schema(&self, schema: Schema) -> Repair {
         let comparison = IndexComparison::new(self.backend().clone(), schema, "repair", MEMORY);
-        Repair { write: Write::new(self.clone(), schema), comparison, on_progress: None }
+        Repair { write: Write::of_job(self.clone(), schema), comparison, on_progress: None }
     }
 }
 
@@ -259,7 +259,7 @@ impl Write {
         let action = Action::Merge(Properties::default(), IfMatch::ETag(etag));
         let index = schema.layouts[layout].index.as_ref();
         let is_copy = index.is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy);
-        match commit(&[Planned { write: self, change, keys, action }], InTheWay::Look).await {
+        match commit(&[Planned { write: self, change, keys, action, defers: false }], InTheWay::Look).await {
             Ok(_) if is_copy => self.propagate_until_stable(keys, Vec::new()).await,
             Ok(_) => Ok(()),
             Err(error) => {

@@ -1,10 +1,10 @@
 //! A scan of all rows of an entity, layout after layout.
 
-use std::{borrow::Cow, collections::VecDeque, ops::Bound, sync::Arc};
+use std::{borrow::Cow, cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use table_store::{
-    ETag, Error, Result, RowSet,
+    Condition, ETag, Error, Result, RowSet,
     backend::{BackendExt, Continuation, KeyRange, Page, Partitions, Scan},
     error::ParseCursorError,
     unstable::{client::Client, limits, order},
@@ -28,6 +28,8 @@ pub struct LayoutScan {
     /// The remaining layouts. The first one is in progress.
     layouts: VecDeque<usize>,
     page: u32,
+    /// The part of the layout that is read; `None` for all of its rows.
+    narrowed: Option<Narrowed>,
     /// The remaining scans of that layout; `None` before its tables are known.
     scans: Option<VecDeque<Scan>>,
     from: Option<Continuation>,
@@ -38,6 +40,14 @@ pub struct LayoutScan {
     has_conflicts: bool,
     /// The version of the catalog's record to which the job is bound, if it is.
     version: Option<String>,
+}
+
+/// A part of the rows of one layout.
+pub struct Narrowed {
+    /// The partitions, in the order of their keys.
+    pub partitions: Vec<Partitions>,
+    pub rows: KeyRange,
+    pub filter: Option<Condition>,
 }
 
 /// The position after which a scan continues.
@@ -84,6 +94,7 @@ impl LayoutScan {
             job_hash: hash_job(job, schema.layouts),
             layouts: layouts.into_iter().collect(),
             page: limits::PAGE,
+            narrowed: None,
             scans: None,
             from: None,
             resumed: None,
@@ -96,6 +107,12 @@ impl LayoutScan {
     /// Sets the maximum number of rows of a page.
     pub fn with_page(mut self, rows: u32) -> Self {
         self.page = rows;
+        self
+    }
+
+    /// Limits the scan to a part of its rows. It has one layout.
+    pub fn narrowed(mut self, narrowed: Option<Narrowed>) -> Self {
+        self.narrowed = narrowed;
         self
     }
 
@@ -178,7 +195,15 @@ impl LayoutScan {
             }
             None => VecDeque::from([info.table.into()]),
         };
-        let scan = |table| Scan { page: self.page, ..all_rows(info, table) };
+        let of_table = |table: Cow<'static, str>| -> Vec<Scan> {
+            let all = Scan { page: self.page, ..all_rows(info, table) };
+            let Some(Narrowed { partitions, rows, filter }) = &self.narrowed else { return vec![all] };
+            let scan = |partitions: &Partitions| {
+                let (partitions, rows, filter) = (partitions.clone(), rows.clone(), filter.clone());
+                Scan { partitions, rows, filter, ..all.clone() }
+            };
+            partitions.iter().map(scan).collect()
+        };
         let mut scans = VecDeque::new();
         if let Some(position) = self.resumed.take() {
             // The names of slices are in the order of time.
@@ -187,16 +212,12 @@ impl LayoutScan {
             }
             if tables.front().is_some_and(|table| **table == *position.table) {
                 tables.pop_front();
-                let scan = scan(position.table.into());
-                let mut rest = Scan { partitions: Partitions::One(position.partition_key.clone()), ..scan.clone() };
-                rest.rows.from = Bound::Excluded(position.row_key);
-                scans.push_back(rest);
-                if !matches!(scan.partitions, Partitions::One(_)) {
-                    scans.push_back(Scan { partitions: Partitions::after(position.partition_key), ..scan });
+                for scan in of_table(position.table.into()) {
+                    scans.extend(after(scan, &position.partition_key, &position.row_key));
                 }
             }
         }
-        scans.extend(tables.into_iter().map(scan));
+        scans.extend(tables.into_iter().flat_map(of_table));
         Ok(scans)
     }
 
@@ -239,6 +260,26 @@ impl LayoutScan {
             }
         }
         Ok(None)
+    }
+}
+
+/// Returns what is left of a scan after a row, in the order of the keys.
+fn after(scan: Scan, partition_key: &str, row_key: &str) -> Vec<Scan> {
+    let rest_of_partition = |scan: &Scan| {
+        let mut rest = Scan { partitions: Partitions::One(partition_key.to_owned()), ..scan.clone() };
+        rest.rows.from = Bound::Excluded(row_key.to_owned());
+        rest
+    };
+    match &scan.partitions {
+        Partitions::One(own) => match order::compare(own, partition_key) {
+            Ordering::Less => Vec::new(),
+            Ordering::Equal => vec![rest_of_partition(&scan)],
+            Ordering::Greater => vec![scan],
+        },
+        Partitions::Range(range) => {
+            let partitions = KeyRange { from: Bound::Excluded(partition_key.to_owned()), to: range.to.clone() };
+            vec![rest_of_partition(&scan), Scan { partitions: Partitions::Range(partitions), ..scan }]
+        }
     }
 }
 

@@ -21,14 +21,14 @@ use table_store::{
 };
 
 use super::{
-    compare::{ComparedPage, IndexComparison, Suspect, is_unreadable},
+    compare::{ComparedPage, IndexComparison, Suspect},
     finding::Finding,
     hashes::MEMORY,
     progress::{Progress, ProgressCallback},
 };
 use crate::{
     client::{pacing, tables::Tables},
-    model::{entity::TableEntity, layout::Holds},
+    model::{codec::is_unreadable, entity::TableEntity, layout::Holds},
     write::index::{EncodedRow, FoundEntity, Schema, Write},
 };
 

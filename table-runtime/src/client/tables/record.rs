@@ -148,9 +148,16 @@ pub struct Facts {
     pub structs: BTreeSet<String>,
     /// Tables of its recorded indexes, by their names.
     pub indexes: BTreeMap<String, String>,
-    /// Indexes that every writer has to know, because a backfill builds them or has built them.
+    /// Indexes that every writer has to know, because a backfill builds them or has built them. Also the options of a
+    /// [`Lifecycle`](crate::layout::Lifecycle) whose times a backfill writes into index rows.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub required: BTreeSet<String>,
+    /// The property with the time from which on the entity is absent for readers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// The property with the time at which the entity was put into the bin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soft_delete: Option<String>,
     /// Values as which rows without a property are read, by the index that depends on it and the name of the property.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub defaults: BTreeMap<String, BTreeMap<String, String>>,

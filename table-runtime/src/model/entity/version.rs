@@ -15,7 +15,10 @@ use super::{EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, is_known,
 use crate::model::{
     codec::{RowReader, damaged},
     entity::{TableEntity, check_keys},
-    layout::{LayoutInfo, has_property, same_kind, same_primary_key, same_separator, same_table},
+    layout::{
+        Layout, LayoutInfo, Lifecycle, has_property, is_always_there, is_time, same_kind, same_primary_key,
+        same_separator, same_table,
+    },
 };
 
 /// Property that holds the version of an entity, unless that is 1.
@@ -362,6 +365,8 @@ pub enum VersionMisfit {
     Table,
     /// The structs have different primary keys.
     Key,
+    /// The struct of `from` does not store a time that hides the entity.
+    Times,
     /// The struct of `from` has a property of the name in which the version is stored.
     Property,
 }
@@ -378,9 +383,24 @@ pub const fn version_misfit<E: TableEntity, O: TableEntity>() -> VersionMisfit {
         || !same_primary_key(&E::INFO.layout.layouts[0], &O::INFO.layout.layouts[0])
     {
         VersionMisfit::Key
+    } else if !stores_times(&E::INFO.layout, &O::INFO.layout) {
+        VersionMisfit::Times
     } else if has_property(O::INFO.layout.fields, VERSION) {
         VersionMisfit::Property
     } else {
         VersionMisfit::No
     }
+}
+
+/// Checks whether older rows have the times that hide the entity. Readers decide by the stored property, so a time that a
+/// conversion computes would not count.
+const fn stores_times(entity: &Layout, older: &Layout) -> bool {
+    let Lifecycle { expires, soft_delete } = entity.lifecycle;
+    (match expires {
+        Some(name) => is_time(older, name) && (is_always_there(older, name) || !is_always_there(entity, name)),
+        None => true,
+    }) && (match soft_delete {
+        Some(name) => is_time(older, name),
+        None => true,
+    })
 }

@@ -9,6 +9,7 @@ use table_store::{
 
 use super::{
     const_str::same,
+    lifecycle::Lifecycle,
     slice::SliceInfo,
     stored::{has_property, shown, stored},
 };
@@ -148,8 +149,21 @@ impl LayoutInfo {
 
     /// Checks whether each row of the index holds all elements of the field that has a row for each.
     pub(crate) fn holds_elements(&self) -> bool {
-        let holds = self.index.as_ref().map(|index| index.holds);
-        matches!(holds, Some(Holds::Include | Holds::Copy)) && self.each().is_some()
+        let Some((index, path)) = self.index.as_ref().zip(self.each()) else { return false };
+        let field = path.split_once('.').map_or(path, |(field, _)| field);
+        match index.holds {
+            Holds::Copy => true,
+            Holds::Include => index.included_fields.iter().any(|included| included.field == field),
+            Holds::Pointer | Holds::List => false,
+        }
+    }
+
+    /// Checks whether the rows have the property of the entity.
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        match &self.index {
+            None | Some(IndexInfo { holds: Holds::Copy, .. }) => true,
+            Some(index) => index.includes(name),
+        }
     }
 
     /// Checks whether the layout is that of an index with its rows in the entity's own partition.
@@ -381,6 +395,9 @@ pub struct Layout {
     pub version: u32,
     /// The only delimiter of every key, for data that other programs wrote.
     pub separator: Option<char>,
+    /// The times that hide the entity from readers.
+    #[serde(skip_serializing_if = "Lifecycle::is_none")]
+    pub lifecycle: Lifecycle,
 }
 
 /// Writes the stored properties of fields.
@@ -401,7 +418,8 @@ impl Layout {
 
     /// Returns the description of an entity without layouts.
     pub(crate) const fn empty(entity: &'static str) -> Self {
-        Self { entity, layouts: &[], fields: &[], kind: None, write_id: false, version: 1, separator: None }
+        let lifecycle = Lifecycle::NONE;
+        Self { entity, layouts: &[], fields: &[], kind: None, write_id: false, version: 1, separator: None, lifecycle }
     }
 }
 
@@ -445,7 +463,12 @@ impl fmt::Display for Layout {
         let own = self.kind.map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
         let own = own.chain((!is_first(&self.version)).then_some("EntityVersion"));
         let names: Vec<_> = self.properties().map(|property| property.name).chain(own).collect();
-        writeln!(f, "  properties: {}", names.join(", "))
+        writeln!(f, "  properties: {}", names.join(", "))?;
+        let Lifecycle { expires, soft_delete } = self.lifecycle;
+        if let Some(expires) = expires {
+            writeln!(f, "  expires: from {expires} on")?;
+        }
+        soft_delete.map_or(Ok(()), |deleted| writeln!(f, "  in the bin: with {deleted}"))
     }
 }
 

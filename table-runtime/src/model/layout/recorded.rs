@@ -191,6 +191,12 @@ fn unless_damaged<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(from
     Ok(serde_json::from_value(Value::deserialize(from)?).unwrap_or_default())
 }
 
+/// Reads a lifecycle as texts such as `expires = At`.
+fn options<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let properties: BTreeMap<String, String> = unless_damaged(from)?;
+    Ok(properties.into_iter().map(|(option, property)| format!("{option} = {property}")).collect())
+}
+
 fn path<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
     struct When {
@@ -229,6 +235,16 @@ impl RecordedLayout {
         is_table_of(table, &self.table, self.is_sliced())
     }
 
+    /// Checks whether the index has a row for each value with the row keys of its entities.
+    pub(crate) fn is_list(&self) -> bool {
+        self.index.as_ref().is_some_and(|index| index.holds == Holds::List)
+    }
+
+    /// Checks whether the index rows are in the partitions of their entities.
+    pub(crate) fn is_same_partition(&self) -> bool {
+        self.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition)
+    }
+
     /// Checks whether there is a table for each year, month or day.
     pub fn is_sliced(&self) -> bool {
         self.slice.is_some()
@@ -247,6 +263,9 @@ pub struct EntityDescription {
     pub(super) separator: Option<char>,
     #[serde(default)]
     pub write_id: bool,
+    /// The options of the lifecycle, such as `expires = At`.
+    #[serde(default, deserialize_with = "options")]
+    pub lifecycle: Vec<String>,
     /// The fields of the primary key.
     #[serde(skip)]
     pub(super) key_fields: Vec<String>,

@@ -3,10 +3,7 @@
 use table_store::{RowRef, Ticks, Value, ValueRef};
 
 use super::{IdentifiedRow, KeyValue, LayoutState, RecordedKey, RecordedLayout, RecordedPart};
-use crate::model::{
-    key::{Escape, KeyBuffer},
-    layout::Scope,
-};
+use crate::model::key::{Escape, KeyBuffer};
 
 /// The keys of the rows that an entity should have in an index: none if a property is absent, several with `each`.
 ///
@@ -58,8 +55,7 @@ fn keys_of(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>, 
         }
         encode_known(part, &entity.partition, &entity.row, escape, out)
     };
-    let is_same_partition = index.index.as_ref().is_some_and(|index| index.scope == Scope::SamePartition);
-    let partition_key = if is_same_partition {
+    let partition_key = if index.is_same_partition() {
         Some(row.partition_key.to_owned())
     } else {
         key(&index.partition, index.separator, &mut part)
@@ -105,7 +101,7 @@ fn elements_of_json(json: &str, kind: &str) -> Option<Vec<Value>> {
 /// Returns the keys of the entity that a row of an index leads to; `None` if they cannot be read.
 pub(super) fn owner(row: RowRef<'_>, found: &IdentifiedRow<'_>) -> Option<(String, String)> {
     let index = found.layout.index.as_ref()?;
-    let primary = found.entity.layouts.first().filter(|layout| layout.index.is_none())?;
+    let primary = found.entity.primary()?;
     let mut part = |part: &RecordedPart, escape: Escape, out: &mut KeyBuffer| {
         let pointer = index.pointer.get(&part.field).and_then(|name| row.properties.get(name));
         match pointer {
@@ -113,7 +109,7 @@ pub(super) fn owner(row: RowRef<'_>, found: &IdentifiedRow<'_>) -> Option<(Strin
             None => encode_known(part, &found.partition, &found.row, escape, out),
         }
     };
-    let partition_key = if index.scope == Scope::SamePartition {
+    let partition_key = if found.layout.is_same_partition() {
         row.partition_key.to_owned()
     } else {
         key(&primary.partition, primary.separator, &mut part)?

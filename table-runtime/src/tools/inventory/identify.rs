@@ -5,11 +5,7 @@ use std::{cmp::Reverse, fmt};
 use table_store::{PropertiesRef, RowRef, ValueRef};
 
 use super::{Inventory, RecordedEntity, RecordedKey, RecordedLayout};
-use crate::model::{
-    entity::KIND,
-    key::Escape,
-    layout::{Holds, segments},
-};
+use crate::model::{entity::KIND, key::Escape, layout::segments};
 
 /// A stored row whose keys fit a recorded layout.
 #[derive(Clone, Debug)]
@@ -90,7 +86,7 @@ impl Inventory {
     }
 }
 
-fn identified<'i>(
+pub(super) fn identified<'i>(
     entity: &'i RecordedEntity,
     layout: &'i RecordedLayout,
     partition_key: &str,
@@ -102,7 +98,7 @@ fn identified<'i>(
     {
         return None;
     }
-    if layout.index.as_ref().is_some_and(|index| index.holds == Holds::List) {
+    if layout.is_list() {
         row_key = first_of_list(row_key);
     }
     let partition = decode(&layout.partition, partition_key, layout.separator)?;

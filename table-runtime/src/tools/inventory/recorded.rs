@@ -2,10 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use table_store::{RowRef, ValueRef};
+
 use super::distinct;
 use crate::{
     client::tables::{Facts, ReadRecord, State},
-    model::layout::{LayoutState, RecordedLayout},
+    model::{
+        entity::VERSION,
+        layout::{LayoutState, RecordedLayout},
+        lifecycle::Times,
+    },
 };
 
 /// An entity that the catalog records.
@@ -22,8 +28,46 @@ pub struct RecordedEntity {
     pub layouts: Vec<RecordedLayout>,
     /// Types of the properties by the version of the rows and the name of the property, such as `Edm.Int32 in 0..=255`.
     pub properties: BTreeMap<u32, BTreeMap<String, String>>,
+    /// The property with the time from which on the entity is absent.
+    pub expires: Option<String>,
+    /// The property with the time at which the entity was put into the bin.
+    pub soft_delete: Option<String>,
+    /// Values as which rows without a property are read, by the index that depends on it and the name of the property.
+    pub(super) defaults: BTreeMap<String, BTreeMap<String, String>>,
     /// The place to which a migration has moved the entity.
     pub moved: Option<String>,
+}
+
+impl RecordedEntity {
+    /// Returns the primary key.
+    pub(super) fn primary(&self) -> Option<&RecordedLayout> {
+        self.layouts.first().filter(|layout| layout.index.is_none())
+    }
+
+    /// Checks whether the rows that an entity has in an index follow from its properties as they are stored. A row of an older
+    /// version is converted first, and a missing property may have a default.
+    pub(super) fn knows_rows_of(&self, index: &RecordedLayout, row: RowRef<'_>) -> bool {
+        let newest = self.properties.keys().next_back().copied().unwrap_or(1);
+        let version = match row.properties.get(VERSION) {
+            None => Some(1),
+            Some(ValueRef::Int32(version)) => u32::try_from(version).ok(),
+            Some(_) => None,
+        };
+        let defaults = self.defaults.get(&index.name);
+        let has_default = |property: &String| {
+            // An empty text is the default of an `Option`.
+            let default = defaults.and_then(|defaults| defaults.get(property));
+            default.is_some_and(|default| !default.is_empty()) && row.properties.get(property).is_none()
+        };
+        let mut properties =
+            index.partition.parts.iter().chain(&index.row.parts).filter_map(|part| part.property.as_ref());
+        version == Some(newest) && !properties.any(has_default)
+    }
+
+    /// Returns the properties with the times that hide an entity.
+    pub(super) fn times(&self) -> Times<'_> {
+        Times { expires: self.expires.as_deref(), soft_delete: self.soft_delete.as_deref() }
+    }
 }
 
 impl From<State> for LayoutState {
@@ -45,7 +89,7 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
     }
     let entity = |((_, name), records): ((&String, &String), Vec<&ReadRecord>)| {
         let facts = records.iter().find(|record| record.is_primary()).map(|record| record.facts.clone());
-        let Facts { names, properties, moved, .. } = facts.unwrap_or_default();
+        let Facts { names, properties, expires, soft_delete, defaults, moved, .. } = facts.unwrap_or_default();
         // Other records are left out.
         let readable = records.iter().filter(|record| record.layout.is_readable);
         let layout = |record: &&ReadRecord| RecordedLayout { state: record.state.into(), ..record.layout.clone() };
@@ -54,7 +98,7 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
         let kind = layouts.first().and_then(|primary| primary.kind.clone());
         let names = distinct(names.into_iter().chain([name.clone()]));
         let moved = moved.map(|place| place.to_string());
-        RecordedEntity { name: name.clone(), names, kind, layouts, properties, moved }
+        RecordedEntity { name: name.clone(), names, kind, layouts, properties, expires, soft_delete, defaults, moved }
     };
     by_entity.into_iter().map(entity).collect()
 }

@@ -151,7 +151,10 @@ impl Inventory {
         let backend = tables.backend().snapshot()?.unwrap_or_else(|| Arc::clone(tables.backend()));
         // The rows of an entity that was moved are those of its new place.
         let is_used = |entity: &&RecordedEntity| entity.moved.is_none();
-        let entities = entity.map_or_else(|| self.entities.iter().filter(is_used).collect(), |entity| vec![entity]);
+        let entities = match entity {
+            None => self.entities.iter().filter(is_used).collect(),
+            Some(entity) => self.entities.iter().filter(|own| *own == entity).collect(),
+        };
         let verification = Verification {
             inventory: self,
             entities,
@@ -263,7 +266,7 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
             self.done.partly.insert(format!("{}.{}", found.entity.name, index.name));
             return Ok(());
         }
-        let owners = if is_list(index) {
+        let owners = if index.is_list() {
             match list::read(table, row) {
                 Ok(list) => list.entities.into_iter().map(|member| (row.partition_key.to_owned(), member)).collect(),
                 Err(Error::Property(_)) => Vec::new(),
@@ -276,8 +279,10 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
             (self.on_finding)(RecordedFinding::Unreadable { index: index.name.clone(), row: row.id(table) });
         }
         let is_unknown = self.unknown.contains(&(found.entity.name.clone(), index.name.clone()));
-        let own =
-            (row.partition_key, if is_list(index) { super::identify::first_of_list(row.row_key) } else { row.row_key });
+        let own = (
+            row.partition_key,
+            if index.is_list() { super::identify::first_of_list(row.row_key) } else { row.row_key },
+        );
         for owner in owners {
             self.done.index_rows += 1;
             let identity = self.identity(index, own, (&owner.0, &owner.1));
@@ -338,10 +343,6 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
             }
         }
     }
-}
-
-fn is_list(index: &RecordedLayout) -> bool {
-    index.index.as_ref().is_some_and(|index| index.holds == Holds::List)
 }
 
 fn location(index: &RecordedLayout, keys: &(String, String)) -> RowId {

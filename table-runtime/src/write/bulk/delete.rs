@@ -27,8 +27,9 @@ impl<E: TableEntity, P, A: Opened> Rows<E, P, A> {
     /// transaction whose answer was lost are failures with [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown).
     ///
     /// An entity that another writer changes meanwhile is deleted nevertheless if the query names it by its key. With a
-    /// [`filter`](Self::filter), or over an index, the query might no longer find the changed entity. It stays, and is a
-    /// failure with [`Error::ConditionNotMet`](crate::Error::ConditionNotMet). Run the query again to decide on it.
+    /// [`filter`](Self::filter), over an index, or of an entity with a bin, the query might no longer find the changed
+    /// entity. It stays, and is a failure with [`Error::ConditionNotMet`](crate::Error::ConditionNotMet). Run the query
+    /// again to decide on it.
     ///
     /// ```
     /// # use table_runtime::{Result, TableEntity, Tables};

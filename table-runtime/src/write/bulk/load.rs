@@ -314,7 +314,7 @@ impl<'a> BulkWriter<'a> {
         open.rows += rows;
         open.bytes += bytes;
         open.own_rows.extend(own_rows);
-        open.writes.push(PositionedWrite { position, write });
+        open.writes.push(PositionedWrite { position, write, in_the_way: None });
         self.waiting += 1;
         self.waiting_bytes += bytes;
         while self.waiting > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {

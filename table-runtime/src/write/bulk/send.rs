@@ -6,12 +6,13 @@ use futures_util::{StreamExt, future::join_all, stream};
 use table_store::{
     Error, Result, RowId,
     backend::BoxFuture,
-    error::{BulkFailure, OutcomeUnknownError, RowNow},
+    error::{BulkFailure, OutcomeUnknownError, Refused, RowNow},
     unstable::RowKeys,
 };
 
 use crate::{
     client::pacing,
+    model::lifecycle::Standing,
     write::index::{BegunWrite, EntityState, InTheWay, WriteFailure, attempt, execute_one},
 };
 
@@ -19,6 +20,8 @@ use crate::{
 pub(super) struct PositionedWrite {
     pub(super) position: usize,
     pub(super) write: BegunWrite,
+    /// What a look at the row in the way of an insert has shown.
+    pub(super) in_the_way: Option<Result<Standing>>,
 }
 
 /// The outcome of a transaction.
@@ -46,7 +49,7 @@ impl PositionedWrite {
     /// Waits, and prepares the write to begin anew after a lost race. A write that gives up the version which its caller has
     /// read does not wait: that happens once.
     async fn begin_anew(&mut self, delays: &mut pacing::Delays, error: Error) -> Result<()> {
-        if !self.write.entity.has_version() {
+        if !self.write.entity.has_version() && !self.write.goes_on() {
             self.write.write.pause(delays, error).await?;
         }
         self.write.begin_anew()
@@ -57,9 +60,19 @@ impl PositionedWrite {
     }
 
     /// Returns the failure of an insert whose row already exists.
-    fn exists(&self) -> BulkFailure {
-        let error = self.write.row_id().map_or_else(|error| error, |row| Error::AlreadyExists(row.into()));
-        self.failed(&Arc::new(error))
+    fn exists(self) -> BulkFailure {
+        let Self { position, write, in_the_way } = self;
+        let row = write.row_id();
+        let exists = |in_bin| match write.row_id() {
+            Ok(row) => Error::AlreadyExists(Refused::from(row).in_bin(in_bin)),
+            Err(error) => error,
+        };
+        let error = match in_the_way {
+            // The row may be one that has expired.
+            Some(Err(error)) if !write.write.schema.lifecycle.is_none() => error,
+            standing => exists(matches!(standing, Some(Ok(Standing::InBin)))),
+        };
+        BulkFailure::new(position, row.ok(), Arc::new(error))
     }
 }
 
@@ -128,8 +141,10 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
             continue;
         };
         let entries = positions.into_iter().zip(writes);
-        let part: Vec<_> = entries.map(|(position, write)| PositionedWrite { position, write }).collect();
-        if let Some(at) = lost_race {
+        let part: Vec<_> =
+            entries.map(|(position, write)| PositionedWrite { position, write, in_the_way: None }).collect();
+        // A look at the row in the way of an insert is a look at those of the others too.
+        if let Some(at) = lost_race.filter(|at| !is_in_the_way(&part[*at], &error)) {
             batch.begin_anew(part, at, error).await;
         } else if let Some(at) = failed_write(&part, &error) {
             batch.fail_at(part, at, error).await;
@@ -165,10 +180,11 @@ impl Batch {
         if is_in_the_way(&part[at], &error) {
             let known = part[at].position;
             let (mut existing, mut rest) = partition_existing(part, at).await;
-            if existing.is_empty() && !self.delays.wait(rest[0].write.write.backend()).await {
+            let goes_on = rest.iter().any(|entry| entry.position == known && entry.write.entity.looks());
+            if existing.is_empty() && !goes_on && !self.delays.wait(rest[0].write.write.backend()).await {
                 existing.extend(rest.extract_if(.., |entry| entry.position == known));
             }
-            self.outcome.failed.extend(existing.iter().map(PositionedWrite::exists));
+            self.outcome.failed.extend(existing.into_iter().map(PositionedWrite::exists));
             return self.parts.push(rest);
         }
         let entry = part.remove(at);
@@ -183,11 +199,12 @@ impl Batch {
     /// Handles a transaction that failed as a whole.
     async fn fail(&mut self, mut part: Vec<PositionedWrite>, error: Error) {
         match error {
-            Error::Limit(_) if part.len() > 1 => {
+            Error::OutcomeUnknown(error) => self.outcome.failed.extend(lost(&part, *error).await),
+            // It is too large, or one of the entities has a damaged index row.
+            error if part.len() > 1 && is_of_entity(&error) => {
                 let half = part.split_off(part.len() / 2);
                 self.parts.extend([half, part]);
             }
-            Error::OutcomeUnknown(error) => self.outcome.failed.extend(lost(&part, *error).await),
             error => {
                 let is_fatal = !is_of_entity(&error);
                 if is_fatal {
@@ -223,8 +240,7 @@ fn is_in_the_way(entry: &PositionedWrite, error: &Error) -> bool {
 }
 
 /// Separates the inserts whose rows exist, or the deletions whose rows are missing, from the others. The write at `known`
-/// is known to be one of the first. If the rows cannot be read, only that write is separated, and the next attempt of the
-/// transaction reports the reason.
+/// is known to be one of the first. If the rows cannot be read, only that write is separated.
 ///
 /// A pending insert is no row for readers. If it is in the way of an insert, it is deleted.
 async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
@@ -232,21 +248,35 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
     let rows = match part.first() {
         Some(first) if part.len() > 1 || is_insert => {
             let keys: Vec<_> = part.iter().map(|entry| &entry.write.entity.keys).collect();
-            first.write.write.existing(&keys).await.unwrap_or_default()
+            first.write.write.existing(&keys).await
         }
-        _ => Vec::new(),
+        _ => Ok(Vec::new()),
     };
+    let (rows, mut unread) = rows.map_or_else(|error| (Vec::new(), Some(error)), |rows| (rows, None));
     let mut rows = rows.into_iter();
     let (mut parted, mut rest) = (Vec::new(), Vec::new());
-    for (at, entry) in part.into_iter().enumerate() {
-        let BegunWrite { write, entity } = &entry.write;
+    for (at, mut entry) in part.into_iter().enumerate() {
+        let BegunWrite { write, entity } = &mut entry.write;
         let is_parted = match rows.next() {
+            // A second look would show the same: the row is one of another kind, or cannot be read.
+            Some(EntityState::Committed(Standing::Expired)) if is_insert && !(at == known && entity.looks()) => {
+                entity.look();
+                false
+            }
+            Some(EntityState::Committed(standing)) if is_insert => {
+                entry.in_the_way = Some(Ok(standing));
+                true
+            }
             Some(existing) if is_insert => match write.make_way(&entity.keys, existing).await {
                 Ok(has_way) => !has_way,
                 Err(_) => at == known,
             },
-            Some(existing) => !matches!(existing, EntityState::Committed) || at == known,
-            None => at == known,
+            Some(existing) => !matches!(existing, EntityState::Committed(_)) || at == known,
+            None if at == known => {
+                entry.in_the_way = unread.take().map(Err);
+                true
+            }
+            None => false,
         };
         if is_parted { parted.push(entry) } else { rest.push(entry) }
     }
@@ -293,7 +323,7 @@ fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<usize> {
 }
 
 /// Checks whether an error concerns the entities that were written, and not the store.
-fn is_of_entity(error: &Error) -> bool {
+pub fn is_of_entity(error: &Error) -> bool {
     matches!(
         error,
         Error::Key(_)

@@ -29,6 +29,9 @@ pub struct Planned<'a> {
     pub keys: &'a RowKeys,
     /// The operation on the entity's own row.
     pub action: Action,
+    /// Whether a row in the way of an insert decides about the next attempt, which reads it whole: its entity may have
+    /// expired.
+    pub defers: bool,
 }
 
 /// An index row that was read for a transaction.

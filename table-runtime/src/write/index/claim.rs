@@ -15,6 +15,7 @@ use crate::{
     model::{
         entity::{LoadedRow, WRITE_ID},
         layout::Holds,
+        lifecycle::Standing,
     },
 };
 
@@ -96,8 +97,8 @@ impl Write {
                 }
                 if owner == *entity {
                     self.check_precondition(entity, precondition).await?;
-                } else {
-                    self.evict(row, entity, &owner, precondition).await?;
+                } else if self.evict(row, entity, &owner, precondition).await? {
+                    continue;
                 }
                 let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
                 answer = self.send(&single(table, &row.keys, replace)?).await?;
@@ -133,23 +134,34 @@ impl Write {
     }
 
     /// Makes sure that the owner of a claim neither has its value nor can commit it later: deletes a pending insert of
-    /// the value, whose writer is slow or dead, and fences an entity without the value.
+    /// the value, whose writer is slow or dead, and an entity with the value that has expired; fences an entity without the
+    /// value. Returns true if the deletion of an expired owner has released the claim too.
     ///
     /// # Errors
-    /// A committed owner with the value is a unique violation.
+    /// A committed owner with the value that has not expired is a unique violation.
     async fn evict(
         &self,
         claim: &EncodedRow,
         entity: &RowKeys,
         owner: &RowKeys,
         precondition: Precondition<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut delays = pacing::delays();
         loop {
-            let Some(found) = self.entity(owner).await? else { return Ok(()) };
+            let Some(found) = self.entity(owner).await? else { return Ok(false) };
             let has_value = found.encoded.has(claim.layout, &claim.keys);
             if has_value && found.pending.is_none() {
-                return Err(self.violation(claim.layout, &claim.keys, entity, owner));
+                match found.standing(&self.schema, self.backend().now())? {
+                    Standing::Expired if !self.takes_over => {
+                        return Err(self.violation(claim.layout, &claim.keys, entity, (owner, Standing::Expired)));
+                    }
+                    Standing::Expired if self.expire(found).await? => return Ok(true),
+                    Standing::Expired => {
+                        self.pause(&mut delays, self.lost_race(entity, precondition)).await?;
+                        continue;
+                    }
+                    standing => return Err(self.violation(claim.layout, &claim.keys, entity, (owner, standing))),
+                }
             }
             let answer = if has_value {
                 self.delete_row(self.schema.table().into(), owner, &found.row.etag).await?
@@ -157,7 +169,7 @@ impl Write {
                 self.fence(&found).await?
             };
             if answer.is_settled() {
-                return Ok(());
+                return Ok(false);
             }
             self.pause(&mut delays, self.lost_race(entity, precondition)).await?;
         }

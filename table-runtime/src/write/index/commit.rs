@@ -20,7 +20,7 @@ use super::{
     lost,
     write::EntityState,
 };
-use crate::client::pacing;
+use crate::{client::pacing, model::lifecycle::Standing};
 
 /// What a commit does about a row in the way of an insert.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,7 +108,8 @@ async fn examine(
     if at == 0
         && let Some(own) = planned.iter().find(|entity| *entity.keys == keys)
     {
-        if in_the_way == InTheWay::Look && matches!(error, Error::AlreadyExists(_)) {
+        let looks = in_the_way == InTheWay::Look && !own.defers;
+        if looks && matches!(error, Error::AlreadyExists(_)) {
             let existing = own.write.exists(own.keys).await?;
             if own.write.make_way(own.keys, existing).await? {
                 return Ok(Some(error));
@@ -218,8 +219,14 @@ impl Planned<'_> {
         let write = self.write;
         let Some(found) = write.get(write.schema.layouts[layout].table, at).await? else { return Ok(None) };
         let owner = write.schema.owner(layout, found.as_ref())?;
-        if owner != *self.keys && write.is_taken(layout, at, &owner).await? {
-            return Err(write.violation(layout, at, self.keys, &owner));
+        if owner != *self.keys
+            && let Some(taken) = write.owner_of(layout, at, &owner).await?
+        {
+            return match taken.standing(&write.schema, write.backend().now())? {
+                // Then the row is missing, or another writer was faster.
+                Standing::Expired if write.takes_over => write.expire(taken).await.map(|_| None),
+                standing => Err(write.violation(layout, at, self.keys, (&owner, standing))),
+            };
         }
         Ok(Some(found.etag))
     }

@@ -6,16 +6,20 @@
 use table_store::{
     ETag, Error, Properties, Result, RowId,
     backend::{Action, IfMatch},
-    error::KeyChangedError,
+    error::{KeyChangedError, Refused},
     unstable::RowKeys,
 };
 
 use super::{
     change::{Change, Planned},
     schema::{Encoded, FoundEntity},
-    write::{Occupant, Write},
+    write::{EntityState, Occupant, Write},
 };
-use crate::model::entity::{self, Loaded, LoadedRows, StoredState, Unknown, WriteEntity};
+use crate::model::{
+    codec::is_unreadable,
+    entity::{self, Loaded, LoadedRows, StoredState, Unknown, WriteEntity},
+    lifecycle::Standing,
+};
 
 /// The verbs that write one entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub enum Verb {
     Patch,
     Delete,
     Remove,
+    /// The deletion of an entity that has expired.
+    Expire,
 }
 
 impl Verb {
@@ -39,6 +45,7 @@ impl Verb {
             Self::Patch => "patch",
             Self::Delete => "delete",
             Self::Remove => "remove",
+            Self::Expire => "expire",
         }
     }
 
@@ -47,9 +54,14 @@ impl Verb {
         matches!(self, Self::Insert)
     }
 
+    /// Checks whether the verb finds no entity if the time of the one that was read has passed.
+    const fn judges_time(self) -> bool {
+        matches!(self, Self::Update | Self::Delete)
+    }
+
     /// Checks whether the verb ends with no entity, so that a missing one is nothing to report for some callers.
     pub const fn deletes(self) -> bool {
-        matches!(self, Self::Delete | Self::Remove)
+        matches!(self, Self::Delete | Self::Remove | Self::Expire)
     }
 }
 
@@ -65,6 +77,8 @@ pub struct EntityWrite {
     expected: Option<ETag>,
     /// The properties that a patch sets.
     set: Properties,
+    /// True if an insert has found a row, and reads it: it takes the place of an entity that has expired.
+    looks: bool,
 }
 
 /// The entity that was read for a write, and the condition that it is still stored.
@@ -85,7 +99,7 @@ enum Needs {
 
 impl EntityWrite {
     fn new(verb: Verb, keys: RowKeys) -> Self {
-        Self { verb, keys, new: None, old: None, expected: None, set: Properties::default() }
+        Self { verb, keys, new: None, old: None, expected: None, set: Properties::default(), looks: false }
     }
 
     /// Returns the write of a whole entity: an insert, an upsert or a merge.
@@ -117,6 +131,12 @@ impl EntityWrite {
     pub fn delete(entity: &dyn WriteEntity, state: &StoredState) -> Result<Self> {
         let (old, expected) = (state.loaded_for_deletion(entity)?, Some(state.etag().clone()));
         Ok(Self { old, expected, ..Self::new(Verb::Delete, state.loaded_key(entity)?) })
+    }
+
+    /// Returns the deletion of an entity that has expired, in the version that was read.
+    pub fn expire(found: FoundEntity) -> Self {
+        let (keys, expected) = (found.encoded.primary().keys.clone(), Some(found.row.etag.clone()));
+        Self { old: Some(found.into_loaded()), expected, ..Self::new(Verb::Expire, keys) }
     }
 
     /// Returns the removal of an entity in any version.
@@ -155,6 +175,16 @@ impl EntityWrite {
         self.old.as_ref().map(|old| &old.rows)
     }
 
+    /// Lets an insert take the place of the row in its way, if it has expired.
+    pub const fn look(&mut self) {
+        self.looks = true;
+    }
+
+    /// Checks whether an insert looks at the row in its way.
+    pub const fn looks(&self) -> bool {
+        self.looks
+    }
+
     /// Checks whether the row must have the version that the caller has read.
     pub fn has_version(&self) -> bool {
         self.expected.is_some()
@@ -170,6 +200,7 @@ impl BegunWrite {
         match self.entity.verb {
             Verb::Update | Verb::Delete if self.entity.old.is_none() => Needs::Version,
             Verb::Merge => Needs::Present,
+            Verb::Insert if self.entity.looks => Needs::Present,
             Verb::Upsert if self.write.schema.has_indexes() => Needs::Present,
             Verb::Remove if self.entity.old.is_none() && self.write.reads_removed() => Needs::Present,
             _ => Needs::Nothing,
@@ -194,17 +225,78 @@ impl BegunWrite {
         }
         let must_exist = needs == Needs::Version || verb.deletes();
         let row = || Ok::<_, Error>(self.row_id()?.into());
-        match self.write.occupant(keys).await? {
+        let occupant = match self.write.occupant(keys).await {
+            // A row that cannot be read has not expired.
+            Err(error) if *verb == Verb::Insert && is_unreadable(&error) => Occupant::OtherKind,
+            occupant => occupant?,
+        };
+        match occupant {
+            Occupant::Entity(found) if *verb == Verb::Insert => self.before_insert(*found).await,
+            Occupant::Entity(found) if must_exist && verb.judges_time() && self.has_expired(&found)? => {
+                Err(Error::NotFound(row()?))
+            }
             Occupant::Entity(found) if !must_exist || found.pending.is_none() => {
                 if expected.as_ref().is_some_and(|expected| found.row.etag != *expected) {
                     return Err(Error::ConditionNotMet(row()?));
                 }
-                Ok(self.before(*found))
+                let has_expired = self.has_expired(&found)?;
+                let mut before = self.before(*found);
+                if let (true, Some(before)) = (has_expired, &mut before) {
+                    // A merge keeps nothing of an entity that is absent for readers.
+                    before.loaded.unknown = None;
+                }
+                Ok(before)
             }
             _ if must_exist => Err(Error::NotFound(row()?)),
+            // Another kind, or a newer version of this one, may have crashed in an insert.
+            Occupant::OtherKind if *verb == Verb::Insert => {
+                let existing = self.write.exists(keys).await?;
+                let has_way = self.write.make_way(keys, existing).await?;
+                if has_way { Ok(None) } else { Err(Error::AlreadyExists(row()?)) }
+            }
             Occupant::OtherKind => Err(Error::AlreadyExists(row()?)),
             _ => Ok(None),
         }
+    }
+
+    /// Returns what an insert goes on from, after it has found a row in its way.
+    ///
+    /// # Errors
+    /// The row is that of an entity that has not expired.
+    async fn before_insert(&self, found: FoundEntity) -> Result<Option<Before>> {
+        let BegunWrite { write, entity } = self;
+        if let Some(id) = found.pending {
+            if write.before_commit().next().is_some() {
+                write.make_way(&entity.keys, EntityState::Pending(id, found.row.etag)).await?;
+                return Ok(None);
+            }
+            return Ok(self.before(found));
+        }
+        match found.standing(&write.schema, write.backend().now())? {
+            Standing::Expired => Ok(self.before(found)),
+            standing => Err(Error::AlreadyExists(Refused::from(self.row_id()?).in_bin(standing == Standing::InBin))),
+        }
+    }
+
+    /// Checks that the entity had not expired for the caller who has read it.
+    ///
+    /// # Errors
+    /// For readers there is no such entity any more.
+    pub(super) fn check_present(&self) -> Result<()> {
+        let Some(old) = &self.entity.old else { return Ok(()) };
+        let judges = old.until.is_some() && self.entity.verb.judges_time();
+        if judges && old.has_expired(self.write.backend().now()) {
+            return Err(Error::NotFound(self.row_id()?.into()));
+        }
+        Ok(())
+    }
+
+    fn has_expired(&self, found: &FoundEntity) -> Result<bool> {
+        let schema = &self.write.schema;
+        if schema.lifecycle.expires.is_none() || found.pending.is_some() {
+            return Ok(false);
+        }
+        Ok(found.standing(schema, self.write.backend().now())? == Standing::Expired)
     }
 
     /// Returns what a write goes on from; `None` if it inserts the entity.
@@ -224,7 +316,7 @@ impl BegunWrite {
                 row.included = None;
             }
         }
-        if self.entity.verb == Verb::Upsert {
+        if matches!(self.entity.verb, Verb::Upsert | Verb::Insert) {
             loaded.unknown = None;
         }
         Some(Before { loaded, condition })
@@ -233,12 +325,12 @@ impl BegunWrite {
     /// Returns the result of [`read`](Self::read) for the case that exactly this entity is already stored.
     pub(super) fn if_unchanged(&self) -> Option<Before> {
         let rows = self.entity.new.clone().filter(|_| self.reads())?.into_loaded();
-        Some(Before { loaded: Loaded { rows, unknown: None }, condition: IfMatch::Any })
+        Some(Before { loaded: Loaded { rows, unknown: None, until: None }, condition: IfMatch::Any })
     }
 
     /// Returns the operation on the entity's row, and the change of the entity's rows.
     pub(super) fn plan<'p>(&'p self, before: Option<&'p Before>) -> Planned<'p> {
-        let EntityWrite { verb, keys, new, old, expected, set } = &self.entity;
+        let EntityWrite { verb, keys, new, old, expected, set, .. } = &self.entity;
         let write = &self.write;
         let loaded = old.as_ref().or(before.map(|before| &before.loaded));
         let condition = match (expected, before) {
@@ -261,7 +353,7 @@ impl BegunWrite {
         };
         let change =
             Change { old: loaded.map_or(&[], |loaded| &loaded.rows), new: new.as_ref().map_or(&[], |new| &new.rows) };
-        Planned { write, change, keys, action }
+        Planned { write, change, keys, action, defers: self.defers() }
     }
 
     /// Returns the properties that the write has kept, although the struct does not know them.
@@ -270,6 +362,11 @@ impl BegunWrite {
             Some(old) => old.unknown.clone(),
             None => before.and_then(|before| before.loaded.unknown),
         }
+    }
+
+    /// Checks whether an insert leaves the decision about a row in its way to the next attempt.
+    fn defers(&self) -> bool {
+        self.entity.verb == Verb::Insert && !self.write.schema.lifecycle.is_none()
     }
 
     /// Checks whether the write lost a race that it can begin anew: it depends on a row that it reads itself, or would
@@ -283,16 +380,29 @@ impl BegunWrite {
         let EntityWrite { verb, keys, .. } = &self.entity;
         let begins_anew = match verb {
             Verb::Upsert | Verb::Merge => true,
+            // The row that is in the way may have expired. A look at it says more. Only after that does the insert depend on a
+            // version.
+            Verb::Insert => {
+                let is_of_version = self.entity.looks && !matches!(error, Error::Aborted(_));
+                self.defers() && (is_of_version || matches!(error, Error::AlreadyExists(_)))
+            }
             Verb::Remove => !matches!(error, Error::NotFound(_)),
             _ => false,
         };
         begins_anew && keys.row_key == row.row_key
     }
 
+    /// Checks whether the write goes on with what it has learned, without a delay: an insert looks at the row in its way.
+    pub fn goes_on(&self) -> bool {
+        self.entity.verb == Verb::Insert && !self.entity.looks
+    }
+
     /// Begins the write anew after a lost race: with a new id, and from what is stored then.
     pub fn begin_anew(&mut self) -> Result<()> {
-        if self.entity.verb == Verb::Remove {
-            (self.entity.old, self.entity.expected) = (None, None);
+        match self.entity.verb {
+            Verb::Remove => (self.entity.old, self.entity.expected) = (None, None),
+            Verb::Insert => self.entity.looks = true,
+            _ => {}
         }
         self.write = self.write.with_new_id()?;
         Ok(())

@@ -6,8 +6,10 @@ use table_store::{ETag, Error, Properties, Result, backend::BoxFuture, error::Ou
 
 use super::{
     commit::{self, InTheWay, commit},
-    entity_write::{Before, BegunWrite},
+    entity_write::{Before, BegunWrite, EntityWrite},
+    schema::FoundEntity,
     steps::Committed,
+    write::Write,
 };
 use crate::{client::pacing, model::entity::Unknown};
 
@@ -59,7 +61,9 @@ pub async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>, WriteFai
     loop {
         match attempt(writes, InTheWay::Look).await {
             Err(WriteFailure { error, lost_race: Some(at), .. }) => {
-                writes[at].write.pause(&mut delays, error).await?;
+                if !writes[at].goes_on() {
+                    writes[at].write.pause(&mut delays, error).await?;
+                }
                 writes[at].begin_anew()?;
             }
             written => return written,
@@ -69,6 +73,7 @@ pub async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>, WriteFai
 
 /// Writes entities as [`execute`] does, once.
 pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<Written>, WriteFailure> {
+    writes.iter().try_for_each(BegunWrite::check_present)?;
     let before = read(writes).await?;
     let planned: Vec<_> = writes.iter().zip(&before).map(|(write, before)| write.plan(before.as_ref())).collect();
     let committed = match planned.as_slice() {
@@ -104,6 +109,23 @@ async fn read(writes: &[BegunWrite]) -> Result<Vec<Option<Before>>> {
         before[at] = read;
     }
     Ok(before)
+}
+
+impl Write {
+    /// Deletes an entity that has expired, in the version whose time was read, with all of its rows. Returns false if another
+    /// writer was faster, or if the answer was lost: its caller then reads the entity again, and judges the time anew.
+    ///
+    /// A failure leaves the rows of the entity as they are, and so does a lost answer.
+    pub(super) fn expire(&self, found: FoundEntity) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            let begun = BegunWrite { write: self.with_new_id()?, entity: EntityWrite::expire(found) };
+            match attempt(slice::from_ref(&begun), InTheWay::Look).await.map_err(|failure| failure.error) {
+                Ok(_) => Ok(true),
+                Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
+    }
 }
 
 impl BegunWrite {

@@ -18,6 +18,7 @@ use table_store::{
 };
 
 use super::change::{IndexOperation, Planned, ReadRows};
+use crate::model::lifecycle::Standing;
 
 /// The operations of a transaction, without those on lists, which have to be read.
 pub(super) struct Grouped {
@@ -261,7 +262,7 @@ impl Planned<'_> {
         match (self.unique_layout(table, at), other) {
             (Some(layout), Some(other)) => {
                 let (entity, owner) = if self.change.adds(layout, at) { (self, other) } else { (other, self) };
-                self.write.violation(layout, at, entity.keys, owner.keys)
+                self.write.violation(layout, at, entity.keys, (owner.keys, Standing::Visible))
             }
             _ => self.twice(),
         }

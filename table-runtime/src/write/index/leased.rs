@@ -6,7 +6,7 @@ use futures_util::future::{Either, select};
 use table_store::{
     ETag, Error, Result, RowId,
     backend::{Action, BackendExt, FailedGroup, Group},
-    error::{MissingIndexError, OutcomeUnknownError},
+    error::{LayoutChangedError, MissingIndexError, OutcomeUnknownError},
     unstable::client::Client,
 };
 
@@ -42,9 +42,18 @@ impl HeldLeases {
                 held => held,
             };
             let Some(lease) = lease else { continue };
-            if let Some(index) = lease.lacks(|index| schema.layouts.iter().any(|layout| layout.name == index)) {
-                let (table, entity, index) = (schema.table().to_owned(), schema.entity.to_owned(), index.to_owned());
-                return Err(Box::new(MissingIndexError::new(table, entity, index)).into());
+            let is_known = |name: &str| {
+                schema.layouts.iter().any(|layout| layout.name == name)
+                    || schema.lifecycle.options().any(|option| option == name)
+            };
+            if let Some(lacking) = lease.lacks(is_known) {
+                let (table, entity, lacking) =
+                    (schema.table().to_owned(), schema.entity.to_owned(), lacking.to_owned());
+                return Err(if lacking.contains(" = ") {
+                    lifecycle_changed(table, entity, &lacking)
+                } else {
+                    Box::new(MissingIndexError::new(table, entity, lacking)).into()
+                });
             }
             if is_new {
                 leases.push((id, lease));
@@ -136,4 +145,16 @@ async fn execute_in_slice(backend: &Client, layout: &LayoutInfo, group: &Group) 
     }
     backend.create_table(&group.table).await?;
     backend.execute(group).await
+}
+
+/// Returns the error of a program without a recorded option of the entity's lifecycle.
+pub fn lifecycle_changed(table: String, entity: String, option: &str) -> Error {
+    let changes = format!(
+        "`#[table({option})]` is recorded, by the name of the property, and this program's struct does not have it"
+    );
+    let advice =
+        "write the option on the struct; or, to roll back to this program, end those that have the option, and take \
+                  back the record with `forget_lifecycle` on `create`"
+            .to_owned();
+    Box::new(LayoutChangedError::new(table, entity, "lifecycle", changes, advice)).into()
 }

@@ -10,7 +10,7 @@ use table_store::{
     ETag, Result, RowId, RowRef,
     backend::{Action, BackendExt, IfMatch, Operation},
     error::LimitError,
-    unstable::{RowKeys, limits},
+    unstable::{RowKeys, client::Client, limits},
 };
 
 use super::{
@@ -65,16 +65,33 @@ impl<'a> ChangedLists<'a> {
     pub(super) async fn operations(&self) -> Result<Vec<Operation>> {
         let mut operations = Vec::new();
         for (list, (write, members)) in &self.0 {
-            operations.extend(write.list_operations(list, members).await?);
+            operations.extend(write.lists().operations(list, members).await?);
         }
         Ok(operations)
     }
 }
 
-impl Write {
+/// Returns the operations that remove an entity from a list in the same partition.
+pub async fn operations_without(
+    backend: &Client,
+    table: &str,
+    list: &RowKeys,
+    entity: &RowKeys,
+) -> Result<Vec<Operation>> {
+    ListStore { backend, table }.operations(list, &[ListMember { entity, is_added: false }]).await
+}
+
+/// The table that has lists.
+#[derive(Clone, Copy)]
+struct ListStore<'a> {
+    backend: &'a Client,
+    table: &'a str,
+}
+
+impl ListStore<'_> {
     /// Returns the operations that change the members of a list.
-    async fn list_operations(&self, keys: &RowKeys, members: &[ListMember<'_>]) -> Result<Vec<Operation>> {
-        let stored = self.read_list(keys).await?;
+    async fn operations(self, keys: &RowKeys, members: &[ListMember<'_>]) -> Result<Vec<Operation>> {
+        let stored = self.read(keys).await?;
         let mut rows = stored.rows.clone();
         let mut writes = false;
         for ListMember { entity, is_added } in members {
@@ -86,7 +103,7 @@ impl Write {
             return Ok(Vec::new());
         }
         if rows.len() > limits::OPERATIONS {
-            let row = self.row_id(keys);
+            let row = RowId::of(self.table, keys);
             let found = format!("{} rows", rows.len());
             let (table, what) = (row.table.clone(), "a list has".to_owned());
             return Err(Box::new(LimitError::new(table, Some(row), what, found, "100 rows")).into());
@@ -111,8 +128,8 @@ impl Write {
         Ok(operations)
     }
 
-    async fn read_list(&self, RowKeys { partition_key, row_key }: &RowKeys) -> Result<StoredList> {
-        let (backend, table) = (self.backend(), self.schema.table());
+    async fn read(self, RowKeys { partition_key, row_key }: &RowKeys) -> Result<StoredList> {
+        let Self { backend, table } = self;
         let Some(first) = backend.get(table, partition_key, row_key, None).await? else {
             return Ok(StoredList { etag: None, rows: Vec::new(), exists: Vec::new() });
         };
@@ -124,12 +141,12 @@ impl Write {
 
     /// Reads the rows of a list after the first, and whether each of them exists.
     async fn read_further_rows(
-        &self,
+        self,
         partition_key: &str,
         row_key: &str,
         rows: usize,
     ) -> Result<Vec<(Vec<String>, bool)>> {
-        let (backend, table) = (self.backend(), self.schema.table());
+        let Self { backend, table } = self;
         let others = (2..=rows).map(|n| async move {
             let key = list::nth_key(row_key, n);
             match backend.get(table, partition_key, &key, None).await? {
@@ -139,18 +156,24 @@ impl Write {
         });
         join_all(others).await.into_iter().collect()
     }
+}
+
+impl Write {
+    fn lists(&self) -> ListStore<'_> {
+        ListStore { backend: self.backend(), table: self.schema.table() }
+    }
 
     /// Returns the row keys of the entities in a list whose first row was read. Reads the further rows.
     pub async fn list_members_from(&self, first: RowRef<'_>) -> Result<Vec<String>> {
         let list::List { mut entities, rows } = list::read(self.schema.table(), first)?;
-        let others = self.read_further_rows(first.partition_key, first.row_key, rows).await?;
+        let others = self.lists().read_further_rows(first.partition_key, first.row_key, rows).await?;
         entities.extend(others.into_iter().flat_map(|(entities, _)| entities));
         Ok(entities)
     }
 
     /// Returns the row keys of the entities in the list with these keys.
     pub async fn list_members(&self, keys: &RowKeys) -> Result<Vec<String>> {
-        Ok(self.read_list(keys).await?.rows.into_iter().flatten().collect())
+        Ok(self.lists().read(keys).await?.rows.into_iter().flatten().collect())
     }
 
     /// Checks whether the list with these keys has the entity.
@@ -163,7 +186,7 @@ impl Write {
         let keys = RowKeys { partition_key: row.partition_key.clone(), row_key: row.row_key.clone() };
         let mut delays = pacing::delays();
         loop {
-            let operations = self.list_operations(&keys, &[ListMember { entity, is_added: false }]).await?;
+            let operations = operations_without(self.backend(), self.schema.table(), &keys, entity).await?;
             // A writer that gives the entity the value later writes the list again.
             if operations.is_empty() || self.is_taken(layout, &keys, entity).await? {
                 return Ok(());

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use table_store::{
-    Error, Guid, Properties, PropertiesRef, Result, Row, RowId, RowRef, Value, ValueRef,
+    Error, Guid, Properties, PropertiesRef, Result, Row, RowId, RowRef, Ticks, Value, ValueRef,
     backend::Reach,
     error::LimitError,
     unstable::{RowKeys, limits, observe::Operation},
@@ -18,6 +18,7 @@ use crate::{
             VERSION, WRITE_ID, WriteEntity, version_value,
         },
         layout::{Holds, Layout, LayoutInfo, PropertyInfo, Scope, has_property},
+        lifecycle::{self, Standing},
         row_hash::RowHasher,
     },
 };
@@ -190,15 +191,24 @@ fn check(layout: &LayoutInfo, EncodedRow { keys, properties, .. }: &EncodedRow) 
 }
 
 impl FoundEntity {
+    /// Returns how readers see the entity at a moment, if its insert is committed.
+    pub fn standing(&self, schema: &Schema, now: Ticks) -> Result<Standing> {
+        if schema.lifecycle.is_none() {
+            return Ok(Standing::Visible);
+        }
+        schema.lifecycle.standing(schema.table(), self.row.as_ref(), now)
+    }
+
     /// Returns the entity as an update needs it. A pending insert has no properties to keep.
     pub fn into_loaded(self) -> Loaded {
         let unknown = self.unknown.filter(|_| self.pending.is_none());
-        Loaded { rows: self.encoded.into_loaded(), unknown }
+        Loaded { rows: self.encoded.into_loaded(), unknown, until: None }
     }
 }
 
 impl Schema {
     pub const fn of<E: TableEntity>() -> Self {
+        const { lifecycle::check_times::<E>() }
         Self { info: E::INFO, rows: rows_of::<E> }
     }
 

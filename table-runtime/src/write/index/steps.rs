@@ -39,7 +39,7 @@ impl Planned<'_> {
 
     /// Writes the entity in steps.
     pub(super) async fn execute_steps(&self) -> Result<Committed, WriteFailure> {
-        let Self { write, change, keys, action } = self;
+        let Self { write, change, keys, action, .. } = self;
         let added: Vec<_> = write.before_commit().flat_map(|layout| change.added(layout)).collect();
         let (committed, released) = match action {
             Action::Insert(properties) if !added.is_empty() => (self.insert(properties, &added).await?, Vec::new()),
@@ -53,8 +53,8 @@ impl Planned<'_> {
 
     /// Inserts the entity as a pending one, writes its index rows and commits.
     async fn insert(&self, properties: &Properties, added: &[&EncodedRow]) -> Result<Committed> {
-        let Self { write, keys, .. } = self;
-        let pending = write.insert_pending(keys, properties.clone()).await?;
+        let Self { write, keys, defers, .. } = self;
+        let pending = write.insert_pending(keys, properties.clone(), *defers).await?;
         match write.write_rows(added, keys, Precondition::Pending).await {
             Ok(written) => self.commit_pending(properties, pending, written).await,
             Err((error, written)) => {
@@ -144,15 +144,19 @@ impl Planned<'_> {
 
 impl Write {
     /// Writes the entity with `IndexPending`, so that no reader returns it.
-    async fn insert_pending(&self, keys: &RowKeys, mut properties: Properties) -> Result<ETag> {
+    async fn insert_pending(&self, keys: &RowKeys, mut properties: Properties, defers: bool) -> Result<ETag> {
         properties.push(PENDING, ValueRef::Guid(self.id));
         let group = single(self.schema.table(), keys, Action::Insert(properties))?;
-        let mut delays = pacing::delays();
+        let (mut delays, mut was_lost) = (pacing::delays(), false);
         loop {
             let error = match self.send(&group).await? {
                 WriteAnswer::Done(etag) => return etag.ok_or_else(|| self.no_etag("insert", keys)),
+                WriteAnswer::LostRace(exists) if !was_lost && defers => return Err(exists),
                 WriteAnswer::LostRace(exists) => exists,
-                WriteAnswer::Lost(error) => error.into(),
+                WriteAnswer::Lost(error) => {
+                    was_lost = true;
+                    error.into()
+                }
             };
             match self.exists(keys).await? {
                 // An attempt was applied, and its answer lost.

@@ -15,7 +15,8 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         entity::{PENDING, WRITE_ID},
-        layout::Holds,
+        layout::{Holds, Lifecycle},
+        lifecycle::Standing,
     },
     read::several::{Shown, several},
 };
@@ -29,6 +30,8 @@ pub struct Write {
     /// A write treats every row that carries its id as its own. No two writes share an id.
     pub id: Guid,
     pub(super) reach: Reach,
+    /// Whether the write may delete an entity that has expired, to get its unique value.
+    pub(super) takes_over: bool,
 }
 
 /// The answer to a request that writes rows.
@@ -91,20 +94,8 @@ pub enum EntityState {
     None,
     /// The insert with this write id, which no reader sees, in this version.
     Pending(Guid, ETag),
-    /// An entity that readers see, of this kind or another one.
-    Committed,
-}
-
-impl EntityState {
-    fn of(row: Option<Row>) -> Self {
-        match row {
-            None => Self::None,
-            Some(row) => match pending(&row) {
-                Some(id) => Self::Pending(id, row.etag),
-                None => Self::Committed,
-            },
-        }
-    }
+    /// A committed entity, of this kind or another one.
+    Committed(Standing),
 }
 
 impl Write {
@@ -123,7 +114,7 @@ impl Write {
         let has_id = schema.write_id || schema.before_commit().next().is_some();
         let id = if has_id { new_id()? } else { Guid::default() };
         let reach = tables.backend().reach();
-        Ok(Self { tables, schema, id, reach })
+        Ok(Self { tables, schema, id, reach, takes_over: true })
     }
 
     /// Checks whether a removal has to read the row: index rows depend on it, or it may be a pending insert of a program
@@ -135,7 +126,12 @@ impl Write {
 
     /// Returns a write of the same entity with another id.
     pub fn with_new_id(&self) -> Result<Self> {
-        Self::new(self.tables.clone(), self.schema)
+        Ok(Self { takes_over: self.takes_over, ..Self::new(self.tables.clone(), self.schema)? })
+    }
+
+    /// Returns the write of a job, for which an entity that has expired is one like any other.
+    pub fn of_job(tables: Tables, schema: Schema) -> Result<Self> {
+        Ok(Self { takes_over: false, ..Self::new(tables, schema)? })
     }
 
     /// Begins an operation of a user on the entity; `None` if nobody observes it.
@@ -272,7 +268,7 @@ impl Write {
                 self.delete_row(self.table_of(keys)?, keys, &etag).await?;
                 Ok(true)
             }
-            EntityState::Committed => Ok(false),
+            EntityState::Committed(_) => Ok(false),
         }
     }
 
@@ -288,7 +284,7 @@ impl Write {
     pub async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<EntityState>> {
         let Some(first) = keys.first() else { return Ok(Vec::new()) };
         let row_keys: Vec<_> = keys.iter().map(|keys| &*keys.row_key).collect();
-        let (table, select) = (self.table_of(first)?, Some(Cow::Borrowed(&[PENDING][..])));
+        let (table, select) = (self.table_of(first)?, Some(self.deciding_properties()));
         let shown = match several(self.backend(), table, &first.partition_key, &row_keys, select, limits::PAGE).await {
             Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => {
                 return Ok(keys.iter().map(|_| EntityState::None).collect());
@@ -299,7 +295,7 @@ impl Write {
         for (keys, shown) in keys.iter().zip(shown) {
             reads.push(Box::pin(async move {
                 match shown {
-                    Shown::Row(row) => Ok(EntityState::of(Some(row))),
+                    Shown::Row(row) => Ok(self.state_of(row)),
                     Shown::Missing => Ok(EntityState::None),
                     Shown::Not => self.exists(keys).await,
                 }
@@ -311,15 +307,43 @@ impl Write {
     /// Looks whether a row exists.
     pub async fn exists(&self, keys: &RowKeys) -> Result<EntityState> {
         let table = self.table_of(keys)?;
-        match self.backend().get(&table, &keys.partition_key, &keys.row_key, Some(&[PENDING])).await {
+        let select = self.deciding_properties();
+        match self.backend().get(&table, &keys.partition_key, &keys.row_key, Some(&select)).await {
             Err(Error::TableNotFound(_)) if self.schema.layouts[0].slice.is_some() => Ok(EntityState::None),
-            row => Ok(EntityState::of(row?)),
+            row => Ok(row?.map_or(EntityState::None, |row| self.state_of(row))),
         }
+    }
+
+    /// Returns the properties that show the state of an entity.
+    fn deciding_properties(&self) -> Cow<'static, [&'static str]> {
+        match self.schema.lifecycle {
+            Lifecycle::NONE => Cow::Borrowed(&[PENDING]),
+            lifecycle => [PENDING].into_iter().chain(lifecycle.properties()).collect(),
+        }
+    }
+
+    /// Returns the state of the entity in a row.
+    fn state_of(&self, row: Row) -> EntityState {
+        if let Some(id) = pending(&row) {
+            return EntityState::Pending(id, row.etag);
+        }
+        let lifecycle = self.schema.lifecycle;
+        let standing = match lifecycle {
+            Lifecycle::NONE => Ok(Standing::Visible),
+            _ => lifecycle.standing(self.schema.table(), row.as_ref(), self.backend().now()),
+        };
+        // A row of another kind may have another property of the name.
+        EntityState::Committed(standing.unwrap_or(Standing::Visible))
     }
 
     /// Checks whether a committed entity has this row in the index.
     pub async fn is_taken(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Result<bool> {
-        Ok(self.committed(owner).await?.is_some_and(|found| found.encoded.has(layout, at)))
+        Ok(self.owner_of(layout, at, owner).await?.is_some())
+    }
+
+    /// Reads the owner of a row of the index; `None` if it is no committed entity that has the row.
+    pub async fn owner_of(&self, layout: usize, at: &RowKeys, owner: &RowKeys) -> Result<Option<FoundEntity>> {
+        Ok(self.committed(owner).await?.filter(|found| found.encoded.has(layout, at)))
     }
 
     /// Checks whether the index is known to be ready. The row of an entity that was loaded is then its own. While an
@@ -362,11 +386,19 @@ impl Write {
     }
 
     /// Returns the error of `entity`, which wants the row at `at` that belongs to `owner`.
-    pub fn violation(&self, layout: usize, at: &RowKeys, entity: &RowKeys, owner: &RowKeys) -> Error {
+    pub fn violation(
+        &self,
+        layout: usize,
+        at: &RowKeys,
+        entity: &RowKeys,
+        (owner, standing): (&RowKeys, Standing),
+    ) -> Error {
         let (info, value) = (&self.schema.layouts[layout], self.schema.value(layout, at));
         let row = RowId::of(info.table, at);
         let [entity, owner] = [entity, owner].map(|keys| self.row_id(keys));
-        Box::new(UniqueViolationError::new(info.name, value, row, entity, owner)).into()
+        let mut error = UniqueViolationError::new(info.name, value, row, entity, owner);
+        error.in_bin = standing == Standing::InBin;
+        Box::new(error).into()
     }
 
     /// Returns the error of an entity that was not written, because the answers about its index rows were lost.

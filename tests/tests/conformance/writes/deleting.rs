@@ -3,6 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex},
+    time::SystemTime,
 };
 
 use anyhow::Result;
@@ -24,6 +25,7 @@ crate::conformance! {
     take_limits_a_deletion
     a_filter_or_an_index_chooses_what_is_deleted
     an_entity_that_changed_is_deleted_by_its_key_and_kept_by_a_filter
+    an_entity_that_was_restored_is_not_deleted_with_the_bin
     an_entity_that_is_gone_counts_as_missing
     entities_that_were_read_are_removed_without_another_read
     entities_that_changed_since_they_were_read_are_removed_with_their_present_index_rows
@@ -156,8 +158,9 @@ impl fmt::Debug for Overtaken {
 
 impl Overtaken {
     async fn overtake(&self, groups: &[Group]) -> table_runtime::Result<()> {
+        let is_of_entities = |group: &Group| group.table == "Members" || group.table == "Notes";
         let deletes = |group: &Group| {
-            group.table == "Members" && group.operations.iter().any(|it| matches!(it.action, Action::Delete(_)))
+            is_of_entities(group) && group.operations.iter().any(|it| matches!(it.action, Action::Delete(_)))
         };
         if groups.iter().any(deletes) {
             let mut change = self.change.lock().await;
@@ -210,7 +213,43 @@ fn overtaken(store: &Store, club: &'static str) -> Tables {
             tables.modify(Member::key(club, 1), change).await.map(drop)
         })
     };
+    overtaken_by(store, change)
+}
+
+/// Returns a handle to the store on which another writer makes this change before the first deletion.
+fn overtaken_by(
+    store: &Store,
+    change: impl Fn(Tables) -> BoxFuture<'static, table_runtime::Result<()>> + Send + Sync + 'static,
+) -> Tables {
     Tables::new(Overtaken { store: store.backend.clone(), change: tokio::sync::Mutex::new(Some(Box::new(change))) })
+}
+
+/// Entity with a bin.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Notes", soft_delete = deleted)]
+struct Note {
+    #[partition_key]
+    club: String,
+    #[row_key]
+    id: u32,
+    deleted: Option<SystemTime>,
+}
+
+async fn an_entity_that_was_restored_is_not_deleted_with_the_bin(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Note>().await?;
+    tables.insert_all((1..4).map(|id| Note { club: "a".into(), id, deleted: None })).await?;
+    for id in [1, 2] {
+        assert!(tables.soft_delete(Note::key("a", id)).await?);
+    }
+    let restore = |tables: Tables| -> BoxFuture<'static, table_runtime::Result<()>> {
+        Box::pin(async move { tables.restore(Note::key("a", 1)).await.map(drop) })
+    };
+    let error = failed(Note::by_key("a").only_deleted().delete_all(&overtaken_by(store, restore)).await);
+    assert_eq!((error.progress.written, error.failures.len()), (1, 1));
+    assert!(matches!(&*error.failures[0].error, Error::ConditionNotMet(_)), "{error}");
+    assert_eq!(Note::by_key("a").count(tables).await?, 2);
+    Ok(())
 }
 
 async fn an_entity_that_changed_is_deleted_by_its_key_and_kept_by_a_filter(store: &Store) -> Result<()> {

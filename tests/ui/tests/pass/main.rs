@@ -12,6 +12,7 @@ pub mod entity;
 pub mod generic;
 pub mod groups;
 pub mod indexes;
+pub mod lifecycle;
 pub mod lints;
 pub mod names;
 pub mod no_implicit_prelude;

@@ -1,0 +1,168 @@
+//! Entities that readers do not see, although their rows are stored: those that have expired, and those in the bin.
+
+use std::time::Duration;
+
+use table_store::{Condition, Operator, Result, RowRef, Ticks, Value, ValueRef, error::PropertyProblem};
+
+use crate::model::{
+    codec::{damaged, misfit},
+    entity::TableEntity,
+    layout::{self, Lifecycle},
+    property,
+};
+
+/// How readers see an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Visible,
+    /// It was put into the bin.
+    InBin,
+    /// Its time has passed. Readers see no entity.
+    Expired,
+}
+
+impl Lifecycle {
+    /// Returns how readers see the entity in a row of `table` at a moment.
+    pub fn standing(self, table: &str, row: RowRef<'_>, now: Ticks) -> Result<Standing> {
+        Times::from(self).standing(table, row, now)
+    }
+}
+
+/// The properties with the times that hide an entity, of a struct or from the catalog.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times<'a> {
+    pub expires: Option<&'a str>,
+    pub soft_delete: Option<&'a str>,
+}
+
+impl From<Lifecycle> for Times<'static> {
+    fn from(Lifecycle { expires, soft_delete }: Lifecycle) -> Self {
+        Self { expires, soft_delete }
+    }
+}
+
+impl Times<'_> {
+    /// Returns how readers see the entity in a row of `table` at a moment.
+    pub fn standing(self, table: &str, row: RowRef<'_>, now: Ticks) -> Result<Standing> {
+        let time = |name: Option<&str>| name.map_or(Ok(None), |name| time(table, row, name));
+        Ok(if time(self.expires)?.is_some_and(|expires| expires <= now) {
+            Standing::Expired
+        } else if time(self.soft_delete)?.is_some() {
+            Standing::InBin
+        } else {
+            Standing::Visible
+        })
+    }
+}
+
+/// The entities that a sweep removes: those that have expired, and those that were put into the bin so long ago.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweepings<'a> {
+    pub times: Times<'a>,
+    /// The least time in the bin; `None` if the bin stays as it is.
+    pub in_bin: Option<Duration>,
+    /// The moment of the sweep.
+    pub now: Ticks,
+}
+
+impl Sweepings<'_> {
+    /// Checks whether the sweep removes the entity in a row of `table`.
+    pub fn include(self, table: &str, row: RowRef<'_>) -> Result<bool> {
+        Ok(match (self.times.standing(table, row, self.now)?, self.times.soft_delete.zip(self.in_bin)) {
+            (Standing::Expired, _) => true,
+            (Standing::InBin, Some((deleted, age))) => {
+                time(table, row, deleted)?.is_some_and(|deleted| deleted <= before(self.now, age))
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns the condition on rows of the entity that the sweep removes; `None` if there are no such rows.
+    pub fn condition(self) -> Option<Condition> {
+        let until = |property: &str, time| Condition::Compare {
+            property: property.to_owned().into(),
+            operator: Operator::Le,
+            value: Value::DateTime(time),
+        };
+        let expired = self.times.expires.map(|expires| until(expires, self.now));
+        let deleted = self.times.soft_delete.zip(self.in_bin);
+        let deleted = deleted.map(|(deleted, age)| until(deleted, before(self.now, age)));
+        expired.into_iter().chain(deleted).reduce(|left, right| Condition::Or(left.into(), right.into()))
+    }
+}
+
+/// Returns the moment that was this long ago; the first one that a property can hold, if that was later.
+fn before(now: Ticks, age: Duration) -> Ticks {
+    let ticks = u64::try_from(age.as_nanos() / 100).unwrap_or(u64::MAX);
+    let then = now.get().saturating_sub(ticks).max(Ticks::FIRST_PROPERTY.get());
+    Ticks::new(then).unwrap_or(now)
+}
+
+/// Reads the property of a time that hides an entity; `None` if the row has none.
+fn time(table: &str, row: RowRef<'_>, name: &str) -> Result<Option<Ticks>> {
+    let mut properties = row.properties;
+    match properties.seek(name).map_err(|damage| damaged(table, row, damage))? {
+        None => Ok(None),
+        Some(ValueRef::DateTime(time)) => Ok(Some(time)),
+        found => {
+            let problem = PropertyProblem { expected: "Edm.DateTime".into(), found: property::found(found) };
+            Err(misfit(row.id(table), name, problem))
+        }
+    }
+}
+
+/// Checks whether a property of the entity is one time.
+pub const fn is_time<E: TableEntity>(name: &str) -> bool {
+    layout::is_time(&E::INFO.layout, name)
+}
+
+/// Checks whether a property of the entity is one time, which a row may be without.
+pub const fn is_optional_time<E: TableEntity>(name: &str) -> bool {
+    layout::is_optional_time(&E::INFO.layout, name)
+}
+
+/// Checks the times of an entity. The derive checks those of a struct without type parameters in their place.
+pub const fn check_times<E: TableEntity>() {
+    let Lifecycle { expires, soft_delete } = E::INFO.layout.lifecycle;
+    if let Some(name) = expires {
+        assert!(is_time::<E>(name), "`expires` needs a field that is a time, or an `Option` of one");
+    }
+    if let Some(name) = soft_delete {
+        assert!(is_optional_time::<E>(name), "`soft_delete` needs a field that is an `Option` of a time");
+    }
+}
+
+/// The result of setting a time: the time before.
+pub type SetTime = Result<Option<Value>, property::PropertyProblem>;
+
+/// An entity that can be put into the bin: `#[table(soft_delete = field)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no bin",
+    label = "no `soft_delete`",
+    note = "add a field `deleted: Option<SystemTime>` to the struct, and `#[table(soft_delete = deleted)]`",
+    note = "`delete` and `remove` delete an entity for good"
+)]
+pub trait SoftDelete: TableEntity {
+    /// Sets the time at which the entity was put into the bin, and returns the time before.
+    #[doc(hidden)]
+    fn set_deleted(&mut self, at: Option<ValueRef<'_>>) -> SetTime;
+}
+
+/// An entity, or a group of entities, of which some may be in the bin.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no bin",
+    label = "no `soft_delete`",
+    note = "add a field `deleted: Option<SystemTime>` to the struct, and `#[table(soft_delete = deleted)]`"
+)]
+pub trait HasBin {}
+
+#[diagnostic::do_not_recommend]
+impl<E: SoftDelete> HasBin for E {}
+
+/// An entity of which a [`sweep`](crate::Tables::sweep) can remove something.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has nothing to sweep",
+    label = "neither `expires` nor `soft_delete`",
+    note = "`#[table(expires = field)]` names a field with the time from which on an entity is absent"
+)]
+pub trait Sweepable: TableEntity {}

@@ -1,0 +1,244 @@
+//! Sweep by the recorded layouts: see [`Tables::sweep`].
+
+use std::{collections::BTreeMap, mem, time::Duration};
+
+use table_store::{
+    ETag, Error, Result, Row, RowId,
+    backend::{Action, BackendExt, Group, IfMatch, Operation, Scan},
+    unstable::{RowKeys, client::Client},
+};
+
+use super::{Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, identify::identified, recorded};
+use crate::{
+    client::{pacing, tables::Tables},
+    model::{codec::is_unreadable, entity::PENDING, lifecycle::Sweepings},
+    write::{bulk::is_of_entity, index::operations_without},
+};
+
+/// Number of rows that are read before the catalog is read again.
+const PAGE: u32 = 100;
+
+/// What [`Inventory::sweep`] does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweepOptions {
+    /// The least time in the bin after which an entity is removed; `None` if the bin stays as it is.
+    pub deleted_before: Option<Duration>,
+    /// True to find the entities and to remove none of them.
+    pub dry_run: bool,
+}
+
+/// The result of [`Inventory::sweep`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SweptRows {
+    /// Number of entities that were found to have expired, or to be in the bin for long enough.
+    pub found: u64,
+    /// Number of them that were removed: 0 for a dry run. Other writers changed or removed the others meanwhile, unless
+    /// they are `left`.
+    pub removed: u64,
+    /// Number of entities that were not removed, by the index as `Post.title` whose keys cannot be computed: its field is
+    /// stored in a form of the program's own, a row without the property is read with a default, or the row has an older
+    /// version. Also those with too many or damaged index rows. [`Tables::sweep`] removes them, or reports why it cannot.
+    pub left: BTreeMap<String, u64>,
+    /// Number of rows that could not be read.
+    pub unreadable: u64,
+    /// True if the catalog's record of the entity has changed since the inventory was taken. The sweep ended there. Take the
+    /// inventory again for the rest.
+    pub is_outdated: bool,
+}
+
+impl Inventory {
+    /// Removes the entities that have expired by the store's clock, with their index rows, without the entity's type.
+    /// `on_found` receives each of them. It does nothing if the entity is recorded without `expires` and `soft_delete`, or
+    /// was moved.
+    ///
+    /// Each entity is removed in the version whose time was read, so programs may write at any time. It reads each index row
+    /// before it deletes it, which [`Tables::sweep`] does not. It reads the catalog again for each 100 rows, and ends if the
+    /// entity's record has changed.
+    ///
+    /// # Errors
+    /// Returns the errors of the store.
+    pub async fn sweep(
+        &self,
+        tables: &Tables,
+        entity: &RecordedEntity,
+        options: SweepOptions,
+        mut on_found: impl FnMut(&RowId),
+    ) -> Result<SweptRows> {
+        let mut swept = SweptRows::default();
+        let Some(entity) = self.entities.iter().find(|own| *own == entity) else {
+            swept.is_outdated = true;
+            return Ok(swept);
+        };
+        let Some(primary) = entity.primary().filter(|_| entity.moved.is_none()) else { return Ok(swept) };
+        let (client, times) = (tables.backend(), entity.times());
+        let sweepings = Sweepings { times, in_bin: options.deleted_before, now: client.now() };
+        // Without a condition, no entity would be removed.
+        let Some(condition) = sweepings.condition() else { return Ok(swept) };
+        for table in self.tables_of(primary) {
+            let scan = Scan { page: PAGE, filter: Some(condition.clone()), ..Scan::all(table.to_owned()) };
+            let mut from = None;
+            loop {
+                if !self.is_current(tables, entity).await? {
+                    swept.is_outdated = true;
+                    return Ok(swept);
+                }
+                let page = client.query(&scan, from.as_ref()).await?;
+                // An answer of the service may have set the clock back.
+                let sweepings = Sweepings { now: sweepings.now.min(client.now()), ..sweepings };
+                // Entities of one partition may share a list, so they are removed one after another.
+                let mut partitions = Vec::new();
+                let mut rows: Vec<Row> = Vec::new();
+                for row in page.rows.iter() {
+                    let is_own = self
+                        .identify(table, row)
+                        .is_some_and(|found| std::ptr::eq(found.entity, entity) && found.layout.index.is_none());
+                    // A pending insert is its writer's.
+                    if !is_own || row.properties.get(PENDING).is_some() {
+                        continue;
+                    }
+                    match sweepings.include(table, row) {
+                        Ok(false) => continue,
+                        Ok(true) => {}
+                        Err(error) if is_unreadable(&error) => {
+                            swept.unreadable += 1;
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    }
+                    swept.found += 1;
+                    on_found(&row.id(table));
+                    if rows.last().is_some_and(|last| last.partition_key != row.partition_key) {
+                        partitions.push(mem::take(&mut rows));
+                    }
+                    rows.push(row.to_row());
+                }
+                partitions.push(rows);
+                if !options.dry_run {
+                    let removals = partitions.iter().map(|rows| self.remove_all(client, table, rows));
+                    for removals in pacing::in_waves(removals).await {
+                        for removal in removals? {
+                            match removal {
+                                Removal::Done => swept.removed += 1,
+                                Removal::Changed => {}
+                                Removal::Left(index) => *swept.left.entry(index).or_default() += 1,
+                            }
+                        }
+                    }
+                }
+                from = page.next;
+                if from.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(swept)
+    }
+
+    /// Checks whether programs still write the entity as this inventory describes it. A program that has another index would
+    /// find its rows without their entities.
+    async fn is_current(&self, tables: &Tables, entity: &RecordedEntity) -> Result<bool> {
+        let records = tables.catalog().await?.records;
+        Ok(recorded::entities(&records).iter().any(|recorded| recorded == entity))
+    }
+
+    async fn remove_all(&self, client: &Client, table: &str, rows: &[Row]) -> Result<Vec<Removal>> {
+        let mut removals = Vec::with_capacity(rows.len());
+        for row in rows {
+            removals.push(match self.remove(client, table, row).await {
+                Err(error) if is_of_entity(&error) => {
+                    tracing::warn!(target: "table_runtime::sweep", table, %error, "an entity that has expired was left");
+                    Removal::Left(self.identify(table, row.as_ref()).map_or_else(String::new, |row| row.entity.name.clone()))
+                }
+                removed => removed?,
+            });
+        }
+        Ok(removals)
+    }
+
+    /// Removes an entity in the version that was read, in the order of [`Tables::delete`]: it reads the versions of its index
+    /// rows, deletes the entity with those of its partition, and then the others.
+    async fn remove(&self, client: &Client, table: &str, row: &Row) -> Result<Removal> {
+        let Some(found) = self.identify(table, row.as_ref()) else { return Ok(Removal::Changed) };
+        let primary = found.layout;
+        let own = RowKeys { partition_key: row.partition_key.clone(), row_key: row.row_key.clone() };
+        let mut operations = vec![delete(&own.row_key, row.etag.clone())];
+        let mut released = Vec::new();
+        let indexes = found.entity.layouts.iter().filter(|layout| layout.index.is_some());
+        for index in indexes.filter(|index| index.state != LayoutState::Gone) {
+            let is_known = found.entity.knows_rows_of(index, row.as_ref());
+            let Some(expected) = expected::keys(index, row.as_ref(), &found).filter(|_| is_known) else {
+                return Ok(Removal::Left(format!("{}.{}", found.entity.name, index.name)));
+            };
+            let is_in_partition = index.is_same_partition();
+            // The slices of an index are those of its entity.
+            let slice = if index.is_sliced() { &table[primary.table.len()..] } else { "" };
+            let index_table = if is_in_partition { table.to_owned() } else { format!("{}{slice}", index.table) };
+            for (partition_key, row_key) in expected {
+                let keys = RowKeys { partition_key, row_key };
+                if index.is_list() {
+                    operations.extend(operations_without(client, table, &keys, &own).await?);
+                    continue;
+                }
+                let of = (found.entity, &own);
+                let Some(version) = Self::version(client, (&index_table, index), &keys, of).await? else { continue };
+                let deletion = delete(&keys.row_key, version);
+                if is_in_partition {
+                    operations.push(deletion);
+                } else {
+                    let RowKeys { partition_key, .. } = keys;
+                    let table = index_table.clone().into();
+                    released.push(Group { table, partition_key, operations: vec![deletion] });
+                }
+            }
+        }
+        let group = Group { table: table.to_owned().into(), partition_key: own.partition_key, operations };
+        group.check()?;
+        match client.execute(&group).await {
+            Ok(_) => {}
+            Err(error) if is_lost_race(&error) => return Ok(Removal::Changed),
+            Err(error) => return Err(error),
+        }
+        for deleted in pacing::in_waves(released.iter().map(|group| client.execute(group))).await {
+            match deleted {
+                Ok(_) => {}
+                // Another writer has taken the row over, or has removed it.
+                Err(error) if is_lost_race(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Removal::Done)
+    }
+
+    /// Reads a row of an index, and returns its version; `None` if it does not belong to the entity.
+    async fn version(
+        client: &Client,
+        (table, index): (&str, &RecordedLayout),
+        keys: &RowKeys,
+        (entity, own): (&RecordedEntity, &RowKeys),
+    ) -> Result<Option<ETag>> {
+        let Some(row) = client.get(table, &keys.partition_key, &keys.row_key, None).await? else { return Ok(None) };
+        let found = identified(entity, index, &keys.partition_key, &keys.row_key, None);
+        let owner = found.and_then(|found| expected::owner(row.as_ref(), &found));
+        let is_own = owner.is_some_and(|(partition_key, row_key)| RowKeys { partition_key, row_key } == *own);
+        Ok(is_own.then_some(row.etag))
+    }
+}
+
+/// What happened to an entity.
+enum Removal {
+    Done,
+    /// Another writer changed or removed it first.
+    Changed,
+    /// The keys of its rows in this index cannot be computed.
+    Left(String),
+}
+
+fn delete(row_key: &str, version: ETag) -> Operation {
+    Operation { row_key: row_key.to_owned(), action: Action::Delete(IfMatch::ETag(version)) }
+}
+
+/// Checks whether another writer was faster.
+const fn is_lost_race(error: &Error) -> bool {
+    matches!(error, Error::ConditionNotMet(_) | Error::NotFound(_) | Error::AlreadyExists(_))
+}
