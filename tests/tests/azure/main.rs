@@ -2,6 +2,8 @@
 
 mod azurite_launcher;
 mod dependencies;
+#[path = "../../../examples/tests/hint_keep.rs"]
+mod hint_keep;
 mod operator;
 mod orders;
 #[path = "protocol.rs"]
