@@ -21,27 +21,7 @@ pub enum Standing {
     Expired,
 }
 
-impl Lifecycle {
-    /// Returns how readers see the entity in a row of `table` at a moment.
-    pub fn standing(self, table: &str, row: RowRef<'_>, now: Ticks) -> Result<Standing> {
-        Times::from(self).standing(table, row, now)
-    }
-}
-
-/// The properties with the times that hide an entity, of a struct or from the catalog.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Times<'a> {
-    pub expires: Option<&'a str>,
-    pub soft_delete: Option<&'a str>,
-}
-
-impl From<Lifecycle> for Times<'static> {
-    fn from(Lifecycle { expires, soft_delete }: Lifecycle) -> Self {
-        Self { expires, soft_delete }
-    }
-}
-
-impl Times<'_> {
+impl Lifecycle<'_> {
     /// Returns how readers see the entity in a row of `table` at a moment.
     pub fn standing(self, table: &str, row: RowRef<'_>, now: Ticks) -> Result<Standing> {
         let time = |name: Option<&str>| name.map_or(Ok(None), |name| time(table, row, name));
@@ -58,7 +38,7 @@ impl Times<'_> {
 /// The entities that a sweep removes: those that have expired, and those that were put into the bin so long ago.
 #[derive(Clone, Copy, Debug)]
 pub struct Sweepings<'a> {
-    pub times: Times<'a>,
+    pub lifecycle: Lifecycle<'a>,
     /// The least time in the bin; `None` if the bin stays as it is.
     pub in_bin: Option<Duration>,
     /// The moment of the sweep.
@@ -68,7 +48,7 @@ pub struct Sweepings<'a> {
 impl Sweepings<'_> {
     /// Checks whether the sweep removes the entity in a row of `table`.
     pub fn include(self, table: &str, row: RowRef<'_>) -> Result<bool> {
-        Ok(match (self.times.standing(table, row, self.now)?, self.times.soft_delete.zip(self.in_bin)) {
+        Ok(match (self.lifecycle.standing(table, row, self.now)?, self.lifecycle.soft_delete.zip(self.in_bin)) {
             (Standing::Expired, _) => true,
             (Standing::InBin, Some((deleted, age))) => {
                 time(table, row, deleted)?.is_some_and(|deleted| deleted <= before(self.now, age))
@@ -84,8 +64,8 @@ impl Sweepings<'_> {
             operator: Operator::Le,
             value: Value::DateTime(time),
         };
-        let expired = self.times.expires.map(|expires| until(expires, self.now));
-        let deleted = self.times.soft_delete.zip(self.in_bin);
+        let expired = self.lifecycle.expires.map(|expires| until(expires, self.now));
+        let deleted = self.lifecycle.soft_delete.zip(self.in_bin);
         let deleted = deleted.map(|(deleted, age)| until(deleted, before(self.now, age)));
         expired.into_iter().chain(deleted).reduce(|left, right| Condition::Or(left.into(), right.into()))
     }

@@ -120,33 +120,7 @@ impl<V, W> Point<V, W> {
 }
 
 impl<V: View, W> Point<V, W> {
-    /// Finds entities in the bin as well: those that [`soft_delete`](Tables::soft_delete) has hidden.
-    ///
-    /// ```
-    /// # use std::time::SystemTime;
-    /// # use table_runtime::{Result, TableEntity, Tables};
-    /// #[derive(TableEntity)]
-    /// #[table(soft_delete = deleted)]
-    /// struct Note {
-    ///     #[partition_key]
-    ///     user: String,
-    ///     #[row_key]
-    ///     id: u32,
-    ///     deleted: Option<SystemTime>,
-    /// }
-    ///
-    /// # futures::executor::block_on(async {
-    /// let tables = Tables::in_memory()?;
-    /// tables.create::<Note>().await?;
-    /// tables.insert(&Note { user: "ada".into(), id: 1, deleted: None }).await?;
-    /// tables.soft_delete(Note::key("ada", 1)).await?;
-    ///
-    /// assert!(Note::key("ada", 1).get(&tables).await?.is_none());
-    /// assert!(Note::key("ada", 1).with_deleted().get(&tables).await?.is_some());
-    /// assert_eq!(Note::by_key("ada").only_deleted().count(&tables).await?, 1);
-    /// # Ok::<(), table_runtime::Error>(())
-    /// # }).unwrap();
-    /// ```
+    /// Finds the entity in the bin as well: see [`Rows::with_deleted`](crate::Rows::with_deleted) for an example.
     pub fn with_deleted(mut self) -> Self
     where
         V: View<Entity: HasBin>,
@@ -155,7 +129,7 @@ impl<V: View, W> Point<V, W> {
         self
     }
 
-    /// Finds only entities in the bin. An entity that has expired is not found, whether it is in the bin or not.
+    /// Finds the entity only in the bin: see [`Rows::only_deleted`](crate::Rows::only_deleted).
     pub fn only_deleted(mut self) -> Self
     where
         V: View<Entity: HasBin>,

@@ -200,6 +200,7 @@ impl<V, P, A> Rows<V, P, A> {
     ///
     /// assert_eq!(Note::by_key("ada").count(&tables).await?, 0);
     /// assert_eq!(Note::by_key("ada").with_deleted().count(&tables).await?, 1);
+    /// assert!(Note::key("ada", 1).with_deleted().get(&tables).await?.is_some());
     /// # Ok::<(), table_runtime::Error>(())
     /// # }).unwrap();
     /// ```

@@ -29,7 +29,7 @@ pub struct Visible {
     /// Newest version that the row may have, if readers skip newer ones.
     newest: Option<u32>,
     /// The times that hide the entity; of a group, each member has its own.
-    lifecycle: Lifecycle,
+    lifecycle: Lifecycle<'static>,
     /// True if every row has the time from which on the entity is absent.
     always_expires: bool,
     /// True if a time can hide a row.

@@ -33,7 +33,7 @@ trait Numbered: TableEntity + Clone + Send + Sync + 'static {
 trait Program: Sync {
     fn layouts(&self) -> &'static [LayoutInfo];
     fn properties(&self) -> Vec<&'static str>;
-    fn lifecycle(&self) -> Lifecycle;
+    fn lifecycle(&self) -> Lifecycle<'static>;
     /// Returns the name in the catalog.
     fn entity(&self) -> &'static str;
     /// Begins; as a rollback, also without indexes and times that are recorded.
@@ -267,7 +267,7 @@ macro_rules! versions {
                         $item::layout().properties().map(|property| property.name).collect()
                     }
 
-                    fn lifecycle(&self) -> Lifecycle {
+                    fn lifecycle(&self) -> Lifecycle<'static> {
                         $item::layout().lifecycle
                     }
 

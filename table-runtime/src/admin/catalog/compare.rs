@@ -649,13 +649,15 @@ impl<'a> Comparison<'a> {
             return Ok(());
         }
         let own: Vec<_> = self.schema.lifecycle.options().collect();
-        let Some(option) = options(&record.facts).find(|option| !own.contains(option)) else { return Ok(()) };
+        let Some(option) = record.facts.lifecycle().options().find(|option| !own.contains(option)) else {
+            return Ok(());
+        };
         Err(lifecycle_changed(self.schema.table().to_owned(), record.entity.clone(), &option))
     }
 
     /// Checks whether an index is recorded with other times that hide the entity in its rows, and with no other difference.
     fn is_retimed(&self, layout: &LayoutInfo, record: &Record, facts: &Facts) -> bool {
-        let is_same = options(facts).eq(self.schema.lifecycle.options());
+        let is_same = facts.lifecycle() == self.schema.lifecycle;
         // A copy has the times as it has every property. A program that does not know them writes copies without them.
         if layout.is_copy() && layout.is_same_partition() && !is_same {
             return self.changes(layout, record).is_empty();
@@ -663,8 +665,7 @@ impl<'a> Comparison<'a> {
         if self.changes(layout, record).is_empty() || !layout.is_same_partition() {
             return false;
         }
-        let recorded = [&facts.expires, &facts.soft_delete].into_iter().flatten().cloned();
-        let times: Vec<_> = recorded.chain(self.schema.lifecycle.properties().map(str::to_owned)).collect();
+        let times: Vec<_> = facts.lifecycle().properties().chain(self.schema.lifecycle.properties()).collect();
         let none = BTreeSet::new();
         let stored = self.primary().map_or(&none, |primary| &primary.facts.fields);
         let [was, is] = [record.layout_json(), written(&self.schema, layout)].map(|json| without_times(json, &times));
@@ -862,19 +863,12 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Returns the recorded options of the entity's lifecycle.
-fn options(facts: &Facts) -> impl Iterator<Item = String> {
-    let option = |(name, property): (&str, &Option<String>)| Some(format!("{name} = {}", property.as_ref()?));
-    [("expires", &facts.expires), ("soft_delete", &facts.soft_delete)].into_iter().filter_map(option)
-}
-
 /// Returns the record of an index as if its rows held none of these times.
-fn without_times(mut layout: Value, times: &[String]) -> Value {
+fn without_times(mut layout: Value, times: &[&str]) -> Value {
     let Some(index) = layout.get_mut("index").and_then(Value::as_object_mut) else { return layout };
     let Some(included) = index.get_mut("included").and_then(Value::as_array_mut) else { return layout };
-    let is_time = |property: &Value| {
-        property.get("name").and_then(Value::as_str).is_some_and(|name| times.iter().any(|time| time == name))
-    };
+    let is_time =
+        |property: &Value| property.get("name").and_then(Value::as_str).is_some_and(|name| times.contains(&name));
     included.retain(|property| !is_time(property));
     if included.is_empty() && index.get("holds").is_some_and(|holds| holds == "Include") {
         index.insert("holds".to_owned(), "Pointer".into());

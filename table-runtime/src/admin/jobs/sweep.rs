@@ -1,10 +1,10 @@
 //! Sweep: removing entities that have expired, or that were put into the bin long ago.
 
-use std::{collections::HashSet, fmt, future::IntoFuture, ops::Bound, time::Duration};
+use std::{borrow::Cow, collections::HashSet, fmt, future::IntoFuture, ops::Bound, time::Duration};
 
 use futures_util::stream;
 use table_store::{
-    Error, Result, Ticks,
+    Error, Result, Row, Ticks,
     backend::{BoxFuture, KeyRange, Partitions},
     unstable::{observe::observed, order},
 };
@@ -169,7 +169,7 @@ async fn run(
 ) -> Result<SweepProgress> {
     let write = Write::new(tables.clone(), schema)?;
     let now = tables.backend().now();
-    let sweepings = Sweepings { times: schema.lifecycle.into(), in_bin, now };
+    let sweepings = Sweepings { lifecycle: schema.lifecycle, in_bin, now };
     if sweepings.condition().is_none() {
         return Ok(SweepProgress::default());
     }
@@ -245,23 +245,24 @@ impl Write {
     async fn swept(
         &self,
         layout: usize,
-        table: std::borrow::Cow<'static, str>,
-        row: table_store::Row,
+        table: Cow<'static, str>,
+        row: Row,
         sweepings: Sweepings<'_>,
     ) -> Result<Option<FoundEntity>> {
         let found = if layout == 0 {
+            // The time is read before the rest of the row, which may have another kind.
             if !sweepings.include(&table, row.as_ref())? {
                 return Ok(None);
             }
             self.schema.read(row)?
         } else {
-            let owner = self.schema.owner(layout, row.as_ref())?;
-            self.entity(&owner).await?
+            match self.entity(&self.schema.owner(layout, row.as_ref())?).await? {
+                Some(found) if sweepings.include(self.schema.table(), found.row.as_ref())? => Some(found),
+                _ => None,
+            }
         };
         // A pending insert is not the sweep's: its writer commits it, or a repair removes it.
-        let Some(found) = found.filter(|found| found.pending.is_none()) else { return Ok(None) };
-        let is_included = sweepings.include(&table, found.row.as_ref())?;
-        Ok(is_included.then_some(found))
+        Ok(found.filter(|found| found.pending.is_none()))
     }
 }
 

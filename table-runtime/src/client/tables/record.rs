@@ -18,7 +18,7 @@ use table_store::{Result, unstable::RowKeys};
 use crate::model::{
     entity::{EntityInfo, TableEntity},
     key::{KeyWriter, PartSink, Plain, kind},
-    layout::{LayoutInfo, RecordedLayout},
+    layout::{LayoutInfo, Lifecycle, RecordedLayout},
 };
 
 /// Version of the format of the catalog's rows.
@@ -191,6 +191,11 @@ impl Facts {
     /// Returns the facts of this text; none if it is damaged.
     pub fn of(text: Option<&str>) -> Self {
         text.and_then(|facts| serde_json::from_str(facts).ok()).unwrap_or_default()
+    }
+
+    /// Returns the properties with the times that hide the entity.
+    pub fn lifecycle(&self) -> Lifecycle<'_> {
+        Lifecycle { expires: self.expires.as_deref(), soft_delete: self.soft_delete.as_deref() }
     }
 }
 

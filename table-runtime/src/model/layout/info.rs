@@ -397,7 +397,7 @@ pub struct Layout {
     pub separator: Option<char>,
     /// The times that hide the entity from readers.
     #[serde(skip_serializing_if = "Lifecycle::is_none")]
-    pub lifecycle: Lifecycle,
+    pub lifecycle: Lifecycle<'static>,
 }
 
 /// Writes the stored properties of fields.

@@ -7,18 +7,19 @@ use super::{
     info::{Layout, PropertyInfo},
 };
 
-/// The properties with the times that hide an entity: `#[table(expires = …, soft_delete = …)]`.
+/// The properties with the times that hide an entity, of a struct or from the catalog:
+/// `#[table(expires = …, soft_delete = …)]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Lifecycle {
+pub struct Lifecycle<'a> {
     /// The property with the time from which on the entity is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires: Option<&'static str>,
+    pub expires: Option<&'a str>,
     /// The property with the time at which the entity was put into the bin.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub soft_delete: Option<&'static str>,
+    pub soft_delete: Option<&'a str>,
 }
 
-impl Lifecycle {
+impl<'a> Lifecycle<'a> {
     /// The lifecycle of an entity that is visible until it is deleted.
     pub const NONE: Self = Self { expires: None, soft_delete: None };
 
@@ -28,13 +29,13 @@ impl Lifecycle {
     }
 
     /// Returns each option as a text, such as `expires = At`. No index has such a name.
-    pub fn options(self) -> impl Iterator<Item = String> {
+    pub fn options(self) -> impl Iterator<Item = String> + use<'a> {
         let option = |(name, property): (&str, Option<&str>)| Some(format!("{name} = {}", property?));
         [("expires", self.expires), ("soft_delete", self.soft_delete)].into_iter().filter_map(option)
     }
 
     /// Returns the properties.
-    pub fn properties(self) -> impl Iterator<Item = &'static str> {
+    pub fn properties(self) -> impl Iterator<Item = &'a str> {
         self.expires.into_iter().chain(self.soft_delete)
     }
 }

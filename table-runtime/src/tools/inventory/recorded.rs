@@ -9,8 +9,7 @@ use crate::{
     client::tables::{Facts, ReadRecord, State},
     model::{
         entity::VERSION,
-        layout::{LayoutState, RecordedLayout},
-        lifecycle::Times,
+        layout::{LayoutState, Lifecycle, RecordedLayout},
     },
 };
 
@@ -65,8 +64,8 @@ impl RecordedEntity {
     }
 
     /// Returns the properties with the times that hide an entity.
-    pub(super) fn times(&self) -> Times<'_> {
-        Times { expires: self.expires.as_deref(), soft_delete: self.soft_delete.as_deref() }
+    pub(super) fn lifecycle(&self) -> Lifecycle<'_> {
+        Lifecycle { expires: self.expires.as_deref(), soft_delete: self.soft_delete.as_deref() }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Sweep by the recorded layouts: see [`Tables::sweep`].
 
-use std::{collections::BTreeMap, mem, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use table_store::{
-    ETag, Error, Result, Row, RowId,
+    ETag, Error, Result, Row, RowId, RowRef,
     backend::{Action, BackendExt, Group, IfMatch, Operation, Scan},
     unstable::{RowKeys, client::Client},
 };
@@ -47,6 +47,16 @@ pub struct SweptRows {
     pub is_outdated: bool,
 }
 
+impl SweptRows {
+    fn count(&mut self, removal: Removal) {
+        match removal {
+            Removal::Done => self.removed += 1,
+            Removal::Changed => {}
+            Removal::Left(index) => *self.left.entry(index).or_default() += 1,
+        }
+    }
+}
+
 impl Inventory {
     /// Removes the entities that have expired by the store's clock, with their index rows, without the entity's type.
     /// `on_found` receives each of them. It does nothing if the entity is recorded without `expires` and `soft_delete`, or
@@ -71,8 +81,8 @@ impl Inventory {
             return Ok(swept);
         };
         let Some(primary) = entity.primary().filter(|_| entity.moved.is_none()) else { return Ok(swept) };
-        let (client, times) = (tables.backend(), entity.times());
-        let sweepings = Sweepings { times, in_bin: options.deleted_before, now: client.now() };
+        let client = tables.backend();
+        let sweepings = Sweepings { lifecycle: entity.lifecycle(), in_bin: options.deleted_before, now: client.now() };
         // Without a condition, no entity would be removed.
         let Some(condition) = sweepings.condition() else { return Ok(swept) };
         for table in self.tables_of(primary) {
@@ -86,44 +96,25 @@ impl Inventory {
                 let page = client.query(&scan, from.as_ref()).await?;
                 // An answer of the service may have set the clock back.
                 let sweepings = Sweepings { now: sweepings.now.min(client.now()), ..sweepings };
-                // Entities of one partition may share a list, so they are removed one after another.
-                let mut partitions = Vec::new();
-                let mut rows: Vec<Row> = Vec::new();
-                for row in page.rows.iter() {
-                    let is_own = self
-                        .identify(table, row)
-                        .is_some_and(|found| std::ptr::eq(found.entity, entity) && found.layout.index.is_none());
-                    // A pending insert is its writer's.
-                    if !is_own || row.properties.get(PENDING).is_some() {
-                        continue;
-                    }
+                let mut found: Vec<Row> = Vec::new();
+                for row in page.rows.iter().filter(|row| self.is_committed(table, *row, entity)) {
                     match sweepings.include(table, row) {
-                        Ok(false) => continue,
-                        Ok(true) => {}
-                        Err(error) if is_unreadable(&error) => {
-                            swept.unreadable += 1;
-                            continue;
-                        }
+                        Ok(true) => found.push(row.to_row()),
+                        Ok(false) => {}
+                        Err(error) if is_unreadable(&error) => swept.unreadable += 1,
                         Err(error) => return Err(error),
                     }
-                    swept.found += 1;
-                    on_found(&row.id(table));
-                    if rows.last().is_some_and(|last| last.partition_key != row.partition_key) {
-                        partitions.push(mem::take(&mut rows));
-                    }
-                    rows.push(row.to_row());
                 }
-                partitions.push(rows);
+                swept.found += found.len() as u64;
+                for row in &found {
+                    on_found(&row.as_ref().id(table));
+                }
                 if !options.dry_run {
-                    let removals = partitions.iter().map(|rows| self.remove_all(client, table, rows));
+                    // Entities of one partition may share a list, so they are removed one after another.
+                    let partitions = found.chunk_by(|one, other| one.partition_key == other.partition_key);
+                    let removals = partitions.map(|rows| self.remove_all(client, table, rows));
                     for removals in pacing::in_waves(removals).await {
-                        for removal in removals? {
-                            match removal {
-                                Removal::Done => swept.removed += 1,
-                                Removal::Changed => {}
-                                Removal::Left(index) => *swept.left.entry(index).or_default() += 1,
-                            }
-                        }
+                        removals?.into_iter().for_each(|removal| swept.count(removal));
                     }
                 }
                 from = page.next;
@@ -133,6 +124,13 @@ impl Inventory {
             }
         }
         Ok(swept)
+    }
+
+    /// Checks whether a row is that of a committed entity of this kind. A pending insert is its writer's.
+    fn is_committed(&self, table: &str, row: RowRef<'_>, entity: &RecordedEntity) -> bool {
+        let found = self.identify(table, row);
+        let is_own = found.is_some_and(|found| std::ptr::eq(found.entity, entity) && found.layout.index.is_none());
+        is_own && row.properties.get(PENDING).is_none()
     }
 
     /// Checks whether programs still write the entity as this inventory describes it. A program that has another index would

@@ -152,11 +152,10 @@ impl Write {
             let has_value = found.encoded.has(claim.layout, &claim.keys);
             if has_value && found.pending.is_none() {
                 match found.standing(&self.schema, self.backend().now())? {
-                    Standing::Expired if !self.takes_over => {
-                        return Err(self.violation(claim.layout, &claim.keys, entity, (owner, Standing::Expired)));
-                    }
-                    Standing::Expired if self.expire(found).await? => return Ok(true),
-                    Standing::Expired => {
+                    Standing::Expired if self.takes_over => {
+                        if self.expire(found).await? {
+                            return Ok(true);
+                        }
                         self.pause(&mut delays, self.lost_race(entity, precondition)).await?;
                         continue;
                     }
