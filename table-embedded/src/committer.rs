@@ -9,9 +9,10 @@
 use std::{
     sync::{
         Arc,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, Sender, TryRecvError, channel},
     },
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use futures_channel::oneshot;
@@ -29,7 +30,7 @@ use super::{
 pub(super) const STORE: TableDefinition<'_, &str, u64> = TableDefinition::new("$store");
 /// Key of the row in [`STORE`] with the format of the file.
 pub(super) const FORMAT: &str = "format";
-/// Key of the row in [`STORE`] with the last time stamp that was assigned, in ticks.
+/// Key of the row in [`STORE`] with a time stamp in ticks: none that was assigned is later.
 pub(super) const LAST: &str = "last";
 
 /// Target of spans and events. It begins with the name of the crate that programs use and filter for.
@@ -38,6 +39,13 @@ const TARGET: &str = "table_runtime::backend::embedded::committer";
 /// Number of operations after which a commit leaves the remaining requests to the next one, so that no writer waits too
 /// long.
 const OPERATIONS: usize = 20_000;
+
+/// Number of ticks, a second, by which [`LAST`] runs ahead, so that few commits write it. After a crash, the first time
+/// stamps may be ahead of the clock by so much; when the store is closed, the last one is recorded.
+const RESERVED: u64 = 10_000_000;
+/// Time for which the committer, without blocking its thread, waits for the writers that it has just answered: they often
+/// write again at once. One that is queued in this time needs no wake-up, and shares the commit of the others.
+const BRIEFLY: Duration = Duration::from_micros(30);
 
 /// The work that a writer requests.
 #[derive(Debug)]
@@ -63,7 +71,7 @@ pub(super) type TaskResult = Result<TaskDone, StoreFailure>;
 #[derive(Debug)]
 struct QueuedTask {
     task: Task,
-    answer: oneshot::Sender<TaskResult>,
+    answer: oneshot::Sender<(TaskResult, Task)>,
 }
 
 /// A handle of the committer. Dropping it lets the committer complete the queued tasks, and waits until the committer
@@ -97,7 +105,9 @@ impl Committer {
         }
         // The committer answers every request. If it could not, it may already have begun the commit.
         let lost = |_| Err(StoreFailure::Unknown(redb::Error::DatabaseClosed.into()));
-        Ok(answered.await.unwrap_or_else(lost))
+        // The task comes back, so that its memory is freed by the thread that allocated it: then the committer does not
+        // contend with its writers for memory.
+        Ok(answered.await.map_or_else(lost, |(answer, _)| answer))
     }
 }
 
@@ -120,6 +130,8 @@ struct CommitterState {
     names: Arc<Names>,
     /// Last time stamp that was assigned.
     last: u64,
+    /// Time stamp in the file: that of no row is later.
+    reserved: u64,
     /// True if a commit has begun and may have reached the disk.
     committing: bool,
     database: Database,
@@ -127,6 +139,10 @@ struct CommitterState {
 
 impl Drop for CommitterState {
     fn drop(&mut self) {
+        if self.reserved != self.last && self.published.failure().is_none() {
+            // If it fails, the time stamps of the next run begin later.
+            let _ = engine(|| self.record_last());
+        }
         self.published.close();
     }
 }
@@ -141,19 +157,20 @@ impl CommitterState {
             Ok((Arc::new(Published::new(snapshot)), names, last))
         };
         let (published, names, last) = state().map_err(super::failure::store)?;
-        Ok(Self { published, names, last, committing: false, database })
+        Ok(Self { published, names, last, reserved: last, committing: false, database })
+    }
+
+    fn record_last(&self) -> Result<(), redb::Error> {
+        let transaction = self.database.begin_write()?;
+        transaction.open_table(STORE)?.insert(LAST, self.last)?;
+        transaction.commit()?;
+        Ok(())
     }
 
     fn run(mut self, requests: &Receiver<QueuedTask>) {
-        while let Ok(first) = requests.recv() {
-            let mut batch = vec![first];
-            let mut operations = batch[0].task.operations();
-            while operations < OPERATIONS
-                && let Ok(request) = requests.try_recv()
-            {
-                operations += request.task.operations();
-                batch.push(request);
-            }
+        let mut answered = 0;
+        while let Some(batch) = next_batch(requests, answered) {
+            answered = batch.len();
             self.commit(batch);
         }
     }
@@ -185,10 +202,10 @@ impl CommitterState {
                 senders.iter().map(|_| Err(failure(reason.clone()))).collect()
             }
         };
-        for (sender, answer) in senders.into_iter().zip(answers) {
+        for ((sender, answer), task) in senders.into_iter().zip(answers).zip(tasks) {
             // A writer that stopped waiting needs no answer. Sending wakes the writer's task. The waker is the writer's
             // own code and may panic, which must not end all writes.
-            if engine(|| drop(sender.send(answer))).is_err() {
+            if engine(|| drop(sender.send((answer, task)))).is_err() {
                 tracing::error!(target: TARGET, "the waker of a task that writes to the embedded store panicked");
             }
         }
@@ -196,7 +213,8 @@ impl CommitterState {
 
     fn try_commit(&mut self, tasks: &mut [Task]) -> Result<Vec<TaskResult>, Stop> {
         let transaction = self.database.begin_write().map_err(Stop::before)?;
-        let mut batch = TaskBatch { names: Arc::clone(&self.names), last: self.last, changed: false };
+        let (last, reserved) = (self.last, self.reserved);
+        let mut batch = TaskBatch { names: Arc::clone(&self.names), last, reserved, changed: false };
         // If there is an error, the transaction is dropped here, which aborts it.
         let answers = batch.apply(&transaction, tasks).map_err(Stop::before)?;
         self.last = batch.last;
@@ -211,11 +229,44 @@ impl CommitterState {
             CommitError::TransactionPoisoned => Stop::before(error),
             error => Stop::Within(error.into()),
         })?;
-        self.names = batch.names;
+        (self.names, self.reserved) = (batch.names, batch.reserved);
         let snapshot = Snapshot::new(&self.database, Arc::clone(&self.names));
         self.published.publish(snapshot.map_err(Reason::from));
         Ok(answers)
     }
+}
+
+/// Waits for the requests of the next commit; `None` if there are no more writers. The commit before has answered so many
+/// writers.
+fn next_batch(requests: &Receiver<QueuedTask>, answered: usize) -> Option<Vec<QueuedTask>> {
+    let (mut batch, mut operations) = (Vec::new(), 0);
+    // While the commit before ran, other writers have queued up. Those that it answered may follow.
+    let (mut expected, mut is_draining) = (answered, true);
+    let mut begun = Instant::now();
+    while operations < OPERATIONS {
+        let request = match requests.try_recv() {
+            Ok(request) => request,
+            Err(TryRecvError::Disconnected) => break,
+            Err(TryRecvError::Empty) => {
+                is_draining = false;
+                let is_over = begun.elapsed() > BRIEFLY;
+                if batch.is_empty() && is_over {
+                    expected = 0;
+                    requests.recv().ok()?
+                } else if !batch.is_empty() && (is_over || batch.len() >= expected) {
+                    break;
+                } else {
+                    thread::yield_now();
+                    continue;
+                }
+            }
+        };
+        expected += usize::from(is_draining);
+        operations += request.task.operations();
+        batch.push(request);
+        begun = Instant::now();
+    }
+    Some(batch).filter(|batch| !batch.is_empty())
 }
 
 /// A failure before the commit, which did not happen, or within the commit, which may have happened.
@@ -252,6 +303,7 @@ impl Task {
 struct TaskBatch {
     names: Arc<Names>,
     last: u64,
+    reserved: u64,
     changed: bool,
 }
 
@@ -292,8 +344,9 @@ impl TaskBatch {
             rest = &mut rest[1..];
         }
         drop(opened);
-        if self.changed {
-            transaction.open_table(STORE)?.insert(LAST, self.last)?;
+        if self.last > self.reserved {
+            self.reserved = (self.last + RESERVED).min(Ticks::MAX.get());
+            transaction.open_table(STORE)?.insert(LAST, self.reserved)?;
         }
         Ok(answers)
     }
@@ -415,6 +468,38 @@ mod tests {
         let answers = state.try_commit(&mut [write("1", Action::Insert(row()))]).unwrap_or_default();
         assert_eq!(answers.iter().map(word).collect::<Vec<_>>(), ["refused"]);
         assert!(Arc::ptr_eq(&snapshot, &state.published.take().expect("the same snapshot")));
+    }
+
+    #[test]
+    fn no_time_stamp_is_later_than_the_recorded_one() {
+        let mut state = new_state();
+        let recorded = |state: &CommitterState| {
+            let transaction = redb::ReadableDatabase::begin_read(&state.database).expect("a transaction");
+            let store = transaction.open_table(STORE).expect("the table");
+            store.get(LAST).expect("the row").expect("a time stamp").value()
+        };
+        let stamp = |answers: Vec<TaskResult>| match answers.as_slice() {
+            [.., Ok(TaskDone::Written(at))] => at.get(),
+            other => panic!("{other:?}"),
+        };
+        let write = |state: &mut CommitterState, row_key: &str| {
+            let mut tasks =
+                [Task::CreateTable("Posts".to_owned()), write(row_key, Action::Insert(Properties::default()))];
+            stamp(state.try_commit(&mut tasks).unwrap_or_default())
+        };
+        let first = write(&mut state, "1");
+        let ahead = recorded(&state);
+        assert_eq!(ahead, first + RESERVED);
+        // The record holds for the next commits, which do not write it.
+        assert!(write(&mut state, "2") < ahead);
+        assert_eq!(recorded(&state), ahead);
+        // A time stamp that reaches it moves it on.
+        state.last = ahead;
+        assert_eq!(write(&mut state, "3"), ahead + 1);
+        assert_eq!(recorded(&state), ahead + 1 + RESERVED);
+        // A store that is closed records the last time stamp.
+        state.record_last().expect("a commit");
+        assert_eq!(recorded(&state), ahead + 1);
     }
 
     /// A row of one of two tables: the number of the table, of the partition and of the row.

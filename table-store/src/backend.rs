@@ -428,6 +428,19 @@ impl Group {
         check::group(self)
     }
 
+    /// Checks the same without the rows, which are known to differ: the keys of the partition, the number of operations and
+    /// the size of the request.
+    #[doc(hidden)]
+    pub fn check_size(&self) -> Result<()> {
+        check::size(self)
+    }
+
+    /// Checks the row of one of the group's operations.
+    #[doc(hidden)]
+    pub fn check_row(&self, operation: &Operation) -> Result<()> {
+        check::row(self, operation)
+    }
+
     /// Returns the operation's name in errors and traces: the name of a single operation, or `transaction`.
     pub fn name(&self) -> &'static str {
         match self.operations.as_slice() {

@@ -3,7 +3,7 @@
 mod encoded;
 mod name;
 
-use std::fmt;
+use std::{fmt, mem, sync::Arc};
 
 pub use encoded::text;
 pub use name::PropertyName;
@@ -21,8 +21,16 @@ use crate::{PropertyType, Value, ValueRef};
 /// properties.push("Likes", ValueRef::Int32(5));
 /// assert_eq!(properties.get("Likes"), Some(ValueRef::Int32(5)));
 /// ```
-#[derive(Clone, Default, PartialEq)]
-pub struct Properties(Vec<u8>);
+#[derive(Clone)]
+pub struct Properties(Bytes);
+
+/// The encoded bytes.
+#[derive(Clone)]
+enum Bytes {
+    Own(Vec<u8>),
+    /// Bytes that do not change, so that clones need not copy them.
+    Shared(Arc<Vec<u8>>),
+}
 
 /// Properties, borrowed from their row.
 #[derive(Clone, Copy, Default)]
@@ -36,34 +44,56 @@ pub struct DamagedProperties;
 impl Properties {
     /// Creates an empty set of properties, with room for `bytes` encoded bytes.
     pub fn with_capacity(bytes: usize) -> Self {
-        Self(Vec::with_capacity(bytes))
+        Self(Bytes::Own(Vec::with_capacity(bytes)))
     }
 
     /// Returns a copy with room for `bytes` more encoded bytes.
     #[doc(hidden)]
     pub fn clone_with_room(&self, bytes: usize) -> Self {
-        let mut properties = Self::with_capacity(self.0.len() + bytes);
-        properties.0.extend_from_slice(&self.0);
-        properties
+        let mut copy = Vec::with_capacity(self.as_bytes().len() + bytes);
+        copy.extend_from_slice(self.as_bytes());
+        Self(Bytes::Own(copy))
+    }
+
+    /// Lets the clones of these properties share their bytes. A later change of one of them copies the bytes first.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn shared(self) -> Self {
+        match self.0 {
+            Bytes::Own(bytes) => Self(Bytes::Shared(Arc::new(bytes))),
+            shared @ Bytes::Shared(_) => Self(shared),
+        }
+    }
+
+    /// Returns the bytes, to add to them.
+    #[inline]
+    fn own(&mut self) -> &mut Vec<u8> {
+        if let Bytes::Shared(shared) = &mut self.0 {
+            self.0 = Bytes::Own(mem::take(Arc::make_mut(shared)));
+        }
+        match &mut self.0 {
+            Bytes::Own(bytes) => bytes,
+            Bytes::Shared(_) => unreachable!("the bytes are its own since"),
+        }
     }
 
     /// Adds a property after the others. No property may have the name yet (see [`set`](Self::set)): a row with two
     /// properties of the same name is refused when it is written.
     pub fn push(&mut self, name: &str, value: ValueRef<'_>) {
-        encoded::push(&mut self.0, name.into(), value);
+        encoded::push(self.own(), name.into(), value);
     }
 
     /// Does the same with a name in two pieces.
     #[doc(hidden)]
     #[inline]
     pub fn push_named(&mut self, name: PropertyName<'_>, value: ValueRef<'_>) {
-        encoded::push(&mut self.0, name, value);
+        encoded::push(self.own(), name, value);
     }
 
     /// Sets the value of a property, and replaces the value that it had.
     pub fn set(&mut self, name: &str, value: ValueRef<'_>) {
         if self.get(name).is_some() {
-            let mut properties = Self::with_capacity(self.0.len());
+            let mut properties = Self::with_capacity(self.as_bytes().len());
             for (other, old) in self.as_ref() {
                 properties.push(other, if other == name { value } else { old });
             }
@@ -76,7 +106,7 @@ impl Properties {
     /// Borrows the properties.
     #[inline]
     pub fn as_ref(&self) -> PropertiesRef<'_> {
-        PropertiesRef(&self.0)
+        PropertiesRef(self.as_bytes())
     }
 
     /// Returns the value of the property `name`.
@@ -91,12 +121,16 @@ impl Properties {
 
     /// Returns true if there is no property.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.as_bytes().is_empty()
     }
 
     /// Returns the encoded bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        match &self.0 {
+            Bytes::Own(bytes) => bytes,
+            Bytes::Shared(bytes) => bytes,
+        }
     }
 }
 
@@ -131,7 +165,7 @@ impl<'a> PropertiesRef<'a> {
 
     /// Returns a copy that owns its bytes.
     pub fn to_properties(self) -> Properties {
-        Properties(self.0.to_owned())
+        Properties(Bytes::Own(self.0.to_owned()))
     }
 
     /// Returns these properties with those of `changes` set, as a merge stores them.
@@ -164,7 +198,7 @@ impl<'a> PropertiesRef<'a> {
 
     /// Returns the value of the property `name`, and removes it and all properties before it from these. If there is no
     /// such property, removes nothing.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
     #[doc(hidden)]
     pub fn seek(&mut self, name: &str) -> Result<Option<ValueRef<'a>>, DamagedProperties> {
@@ -172,7 +206,7 @@ impl<'a> PropertiesRef<'a> {
     }
 
     /// Does the same as [`seek`](Self::seek), and adds the number of encoded bytes of the property to `found`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `seek`")]
     #[doc(hidden)]
     pub fn seek_and_count(
@@ -184,7 +218,7 @@ impl<'a> PropertiesRef<'a> {
     }
 
     /// Removes and returns the value of the next property if the property has this name and this type.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(
         clippy::inline_always,
         reason = "then the name and the type are constants, and the value stays in registers"
@@ -225,6 +259,18 @@ impl<'a> Iterator for PropertiesRef<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.try_next().ok().flatten()
+    }
+}
+
+impl Default for Properties {
+    fn default() -> Self {
+        Self(Bytes::Own(Vec::new()))
+    }
+}
+
+impl PartialEq for Properties {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
     }
 }
 

@@ -283,6 +283,14 @@ impl RowSet {
         });
     }
 
+    /// Makes room for so many rows of the size of this one.
+    #[doc(hidden)]
+    pub fn reserve(&mut self, rows: usize, row: RowRef<'_>) {
+        self.keys.reserve(rows * (row.partition_key.len() + row.row_key.len()));
+        self.properties.reserve(rows * row.properties.as_bytes().len());
+        self.rows.reserve(rows);
+    }
+
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -85,7 +85,11 @@ pub(crate) use self::{
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
-pub struct Tables {
+pub struct Tables(Arc<Handle>);
+
+/// The parts of a handle: in one place, so that a clone takes one count.
+#[derive(Clone)]
+struct Handle {
     backend: Arc<Client>,
     /// The client of queries, if they may read a copy of the store.
     reader: Option<Arc<Client>>,
@@ -101,7 +105,15 @@ impl Tables {
     /// Creates a handle to the tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
         let backend = Arc::new(Client::new(Arc::new(backend)));
-        Self { backend, reader: None, leases: Arc::default(), turns: Arc::default(), slow: observe::SLOW }
+        let (leases, turns, slow) = (Arc::default(), Arc::default(), observe::SLOW);
+        Self(Arc::new(Handle { backend, reader: None, leases, turns, slow }))
+    }
+
+    /// Returns a handle that differs in this.
+    fn with(&self, change: impl FnOnce(&mut Handle)) -> Self {
+        let mut handle = (*self.0).clone();
+        change(&mut handle);
+        Self(Arc::new(handle))
     }
 
     /// Returns a handle whose tables all have names that begin with `prefix`: the tables of entities, of indexes and of
@@ -160,8 +172,11 @@ impl Tables {
     #[must_use]
     pub fn with_prefix(&self, prefix: &str) -> Self {
         let prefixed = |client: &Arc<Client>| Arc::new(client.with_prefix(prefix));
-        let (backend, reader) = (prefixed(&self.backend), self.reader.as_ref().map(prefixed));
-        Self { backend, reader, leases: Arc::new(self.leases.empty()), turns: Arc::clone(&self.turns), slow: self.slow }
+        self.with(|handle| {
+            handle.backend = prefixed(&handle.backend);
+            handle.reader = handle.reader.as_ref().map(prefixed);
+            handle.leases = Arc::new(handle.leases.empty());
+        })
     }
 
     /// Returns the time of the store's clock: the clock by which entities expire. On the service, that is the clock of
@@ -177,7 +192,7 @@ impl Tables {
     /// # Ok::<(), table_runtime::Error>(())
     /// ```
     pub fn now(&self) -> SystemTime {
-        self.backend.now().to_system().unwrap_or(SystemTime::UNIX_EPOCH)
+        self.0.backend.now().to_system().unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
     /// Returns a handle whose queries read the secondary region of the account if the primary region fails. The account
@@ -228,7 +243,7 @@ impl Tables {
     /// ```
     #[must_use]
     pub fn with_secondary_reads(&self) -> Self {
-        Self { reader: self.backend.secondary_reads(), ..self.clone() }
+        self.with(|handle| handle.reader = handle.backend.secondary_reads())
     }
 
     /// Opens the embedded store in this file, and creates the file if it is missing.
@@ -376,7 +391,7 @@ impl Tables {
     /// ```
     #[must_use]
     pub fn with_lease(self, length: Duration) -> Self {
-        Self { leases: Arc::new(Leases::new(length)), ..self }
+        self.with(|handle| handle.leases = Arc::new(Leases::new(length)))
     }
 
     /// Returns a handle whose operations are slow after this time. The default is a second.
@@ -420,60 +435,60 @@ impl Tables {
     /// ```
     #[must_use]
     pub fn with_slow_after(self, time: Duration) -> Self {
-        Self { slow: time, ..self }
+        self.with(|handle| handle.slow = time)
     }
 
     /// Begins an operation of a user; `None` if nobody observes it, or if it is a part of another one.
     pub(crate) fn begin_operation(&self, operation: impl FnOnce() -> Operation) -> Option<Box<Running>> {
-        let begin = || Observer { system: self.backend.describe().system, slow: self.slow }.begin(operation());
+        let begin = || Observer { system: self.0.backend.describe().system, slow: self.0.slow }.begin(operation());
         observe::is_observed().then(begin)
     }
 
     /// Returns the client of the store.
     pub(crate) fn backend(&self) -> &Arc<Client> {
-        &self.backend
+        &self.0.backend
     }
 
     /// Returns the client of queries. Nothing else may read with it, because what it returns may be out of date.
     pub(crate) fn reader(&self) -> &Arc<Client> {
-        self.reader.as_ref().unwrap_or(&self.backend)
+        self.0.reader.as_ref().unwrap_or(&self.0.backend)
     }
 
     /// Returns a handle to the same tables whose queries read the store itself, for writes that rely on them.
     pub(crate) fn of_primary(&self) -> Self {
-        Self { reader: None, ..self.clone() }
+        self.with(|handle| handle.reader = None)
     }
 
     /// Returns a handle to the same tables that sends its requests to this backend, which sends them through the client.
     pub(crate) fn with_backend(&self, backend: Arc<dyn Backend>) -> Self {
-        Self { backend: Arc::new(Client::uncounted(backend)), ..self.clone() }
+        self.with(|handle| handle.backend = Arc::new(Client::uncounted(backend)))
     }
 
     /// Returns the leases that the handle holds.
     pub(crate) fn leases(&self) -> &Leases {
-        &self.leases
+        &self.0.leases
     }
 
     /// Returns a handle for a run of a migration: it may write to a place that is not open yet, as long as the record of
     /// its primary key has this version.
     pub(crate) fn for_target(&self, id: LayoutId, version: ETag) -> Self {
-        Self { leases: Arc::new(self.leases.for_target(id, version)), ..self.clone() }
+        self.with(|handle| handle.leases = Arc::new(handle.leases.for_target(id, version)))
     }
 
     /// Waits for the turn of a task to read and change a row.
     pub(crate) async fn turn(&self, table: &str, keys: &RowKeys) -> Turn<'_> {
-        let whole = self.backend.table_name(table).unwrap_or_else(|_| table.to_owned());
-        self.turns.wait(&self.backend, (whole, keys.clone())).await
+        let whole = self.0.backend.table_name(table).unwrap_or_else(|_| table.to_owned());
+        self.0.turns.wait(&self.0.backend, (whole, keys.clone())).await
     }
 
     /// Checks that a table of this name, with the prefix of this handle before it, can exist.
     pub(crate) fn check_table_name(&self, table: &str) -> table_store::Result<()> {
-        self.backend.table_name(table).map(drop)
+        self.0.backend.table_name(table).map(drop)
     }
 }
 
 impl fmt::Debug for Tables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tables").field(&self.backend).finish()
+        f.debug_tuple("Tables").field(&self.0.backend).finish()
     }
 }

@@ -521,8 +521,8 @@ impl<T: fmt::Debug> fmt::Debug for Stored<T> {
 
 /// Reads an entity from its row in `table`. Returns an error if any part of the row is damaged.
 pub fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
-    StoredRow::new(table, &row)
-        .read_with(|entity, unknown, _| Stored { entity, state: StoredState::read::<E>(&row, unknown) })
+    let ReadEntity { entity, unknown, .. } = StoredRow::new(table, &row).read()?;
+    Ok(Stored { entity, state: StoredState::read::<E>(&row, unknown) })
 }
 
 /// Reads an entity from its row in `table`, and returns the result of `give` for it; `None` if its insert is not
@@ -535,11 +535,14 @@ pub fn read_committed<E: TableEntity, T>(
     row: &RowRef<'_>,
     give: impl FnOnce(Stored<E>) -> T,
 ) -> Result<Option<T>> {
-    let give_committed = |entity, unknown, is_pending: bool| {
-        (!is_pending).then(|| give(Stored { entity, state: StoredState::read::<E>(row, unknown) }))
+    let (mut give, mut given) = (Some(give), None);
+    let mut give_committed = |entity, unknown, is_pending: bool| {
+        if let Some(give) = give.take_if(|_| !is_pending) {
+            given = Some(give(Stored { entity, state: StoredState::read::<E>(row, unknown) }));
+        }
     };
-    match StoredRow::new(table, row).read_with(give_committed) {
-        Ok(given) => Ok(given),
+    match StoredRow::new(table, row).read_with(&mut give_committed) {
+        Ok(()) => Ok(given),
         Err(error) => match unless_pending(table, row, error) {
             None => Ok(None),
             Some(error) => Err(error),

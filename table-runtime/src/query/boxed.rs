@@ -244,7 +244,7 @@ impl<T: Send + 'static> BoxedRows<T> {
             Reads::Rows(_, cost) => cost,
             Reads::Point => cost::Point::name,
         };
-        tables.begin_operation(|| self.plan.operation(verb, cost()))
+        self.plan.begin(tables, verb, cost)
     }
 
     async fn read(&self, tables: &Tables, items: &mut Vec<T>) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::{
         layout::Member,
         sealed::Sealed,
     },
-    read::{FoundRow, Plan, Visible, member_of},
+    read::{FoundRow, Plan, Rules, Visible, member_of},
 };
 
 /// An enum of entities that share a table and a partition: `#[derive(EntityGroup)]`.
@@ -140,7 +140,7 @@ where
     P: PartitionParts,
     R: SharedParts,
 {
-    let builder = QueryBuilder::<E>::group(const { Visible::of_group(G::MEMBERS) });
+    let builder = QueryBuilder::<E>::group(Visible::new(const { &Rules::of_group(G::MEMBERS) }));
     P::open(partition, builder).rows()
 }
 

@@ -84,7 +84,7 @@ impl<V, W> Point<V, W> {
 
     /// Begins an operation of a user; `None` if nobody observes it.
     fn begin(&self, tables: &Tables, verb: &'static str) -> Option<Box<Running>> {
-        tables.begin_operation(|| self.plan.operation(verb, cost::Point::name()))
+        self.plan.begin(tables, verb, cost::Point::name)
     }
 
     /// Describes the requests that the query will send to the store.

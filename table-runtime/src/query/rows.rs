@@ -440,7 +440,7 @@ impl<V, P, A> Rows<V, P, A> {
     where
         A: Opened,
     {
-        tables.begin_operation(|| self.plan.operation(verb, A::Cost::name()))
+        self.plan.begin(tables, verb, A::Cost::name)
     }
 
     fn source(&self, tables: &Tables) -> Result<Source>

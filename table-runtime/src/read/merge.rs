@@ -1,6 +1,14 @@
 //! Merges the rows of scans in the order of their row keys; rows with equal row keys come in the order of the scans.
+//!
+//! Each request to the service takes as long as many rows, and could all be needed: each scan is asked for as many rows as the
+//! query may still return, several scans at the same time. A store in the same process is asked for what a scan probably
+//! contributes, and again where that was not enough.
 
-use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
+use std::{
+    cmp::Ordering,
+    collections::{BinaryHeap, binary_heap::PeekMut},
+    sync::Arc,
+};
 
 use table_store::{
     Result, RowRef, RowSet,
@@ -57,17 +65,19 @@ impl Merge {
         self.fill(backend, demand).await?;
         let mut is_known = true;
         for _ in 0..demand.rows {
-            let Some(Head { lane: number, .. }) = self.heads.pop() else { break };
-            let lane = &mut self.lanes[number];
+            let Some(mut head) = self.heads.peek_mut() else { break };
+            let lane = &mut self.lanes[head.lane];
             if let Some(row) = lane.rows.get(lane.at) {
                 read(&lane.scan.table, row)?;
             }
             lane.advance();
-            match lane.head(number) {
-                Some(head) => self.heads.push(head),
-                None if lane.ended => {}
-                // The scan's next row is not read yet, and may be the next row of all.
-                None => {
+            if let Some(row) = lane.rows.get(lane.at) {
+                // The next row of the scan takes the place of this one, in the same memory.
+                row.row_key.clone_into(&mut head.row_key);
+            } else {
+                PeekMut::pop(head);
+                if !lane.ended {
+                    // The scan's next row is not read yet, and may be the next row of all.
                     is_known = false;
                     break;
                 }
@@ -83,6 +93,17 @@ impl Merge {
             return Ok(());
         }
         let max_page = u32::try_from(MAX_BUFFERED_ROWS / self.lanes.len()).unwrap_or(u32::MAX).max(1);
+        if backend.is_in_process() {
+            let share = share(demand.rows, self.lanes.len());
+            for number in empty {
+                let lane = &mut self.lanes[number];
+                // A scan that has more rows than the others is asked for more each time.
+                let again = if lane.from.is_some() { lane.scan.page.saturating_mul(2) } else { 0 };
+                lane.fill(backend, demand, share.max(again).min(max_page)).await?;
+                self.heads.extend(lane.head(number));
+            }
+            return Ok(());
+        }
         // If the buffered rows are not enough, the other scans will need a page soon: read it at the same time.
         let buffered: usize = self.lanes.iter().map(Lane::buffered).sum();
         let ahead = demand.rows > buffered;
@@ -94,6 +115,13 @@ impl Merge {
         self.heads.extend(heads);
         Ok(())
     }
+}
+
+/// Returns a number of rows that one of so many scans rarely exceeds, if their rows are distributed evenly: two standard
+/// deviations above the mean, and one more, which shows whether the next row of all is another one's.
+fn share(rows: usize, scans: usize) -> u32 {
+    let mean = rows / scans.max(1);
+    u32::try_from(mean + 2 * mean.isqrt() + 2).unwrap_or(u32::MAX)
 }
 
 impl Lane {

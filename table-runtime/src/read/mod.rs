@@ -24,4 +24,4 @@ pub use point::find;
 pub use selection::{SelectedProperties, values, wants_keys};
 pub use slices::{Slices, existing_slices};
 pub use source::Source;
-pub use visible::{Bin, Visible, member_of};
+pub use visible::{Bin, Rules, Visible, member_of};

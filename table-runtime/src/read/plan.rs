@@ -6,15 +6,19 @@ use table_store::{
     Condition, Error, Result, RowRef,
     backend::{KeyRange, Partitions, Scan},
     error::{KeyError, KeyProblem, LimitError, PropertyProblem, QueryError},
-    unstable::{RowKeys, limits, observe::Operation, order},
+    unstable::{
+        RowKeys, limits,
+        observe::{Operation, Running},
+        order,
+    },
 };
 
 use super::{
     selection::SelectedProperties,
-    visible::{Bin, Visible},
+    visible::{Bin, Rules, Visible},
 };
 use crate::{
-    client::tables::LayoutId,
+    client::tables::{LayoutId, Tables},
     model::{
         column,
         entity::{EntityInfo, TableEntity, VERSION},
@@ -112,7 +116,7 @@ impl IndexedEntity {
 
 impl Plan {
     pub fn new<E: TableEntity>(layout_number: usize) -> Self {
-        Self::of_layout(E::INFO, layout_number, const { Visible::of(E::INFO) })
+        Self::of_layout(E::INFO, layout_number, Visible::new(const { &Rules::of(E::INFO) }))
     }
 
     fn of_layout(entity: &'static EntityInfo, layout_number: usize, visible: Visible) -> Self {
@@ -168,6 +172,12 @@ impl Plan {
             Ok(RowKeys { partition_key, row_key }) => Self::of_keys::<E>(&partition_key, &row_key),
             Err(error) => Self { problem: Some(PlanProblem::Key(error)), ..Self::new::<E>(0) },
         }
+    }
+
+    /// Begins a user's operation that runs the query; `None` if nobody observes it. A query that is a method of a generic type
+    /// calls this function, which is compiled once.
+    pub fn begin(&self, tables: &Tables, verb: &'static str, cost: fn() -> Cow<'static, str>) -> Option<Box<Running>> {
+        tables.begin_operation(|| self.operation(verb, cost()))
     }
 
     /// Returns a user's operation that runs the query.

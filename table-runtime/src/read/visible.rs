@@ -1,6 +1,6 @@
 //! Condition under which a row of a table is an entity that readers see.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Deref};
 
 use table_store::{
     Condition, Operator, Result, RowRef, Ticks, Value, ValueRef,
@@ -18,9 +18,17 @@ use crate::model::{
 /// Greatest number of kinds that a query's filter compares: three of its comparisons are for the keys.
 const FILTERED_KINDS: usize = limits::COMPARISONS - 3;
 
-/// Condition under which a row is visible as an entity of a query.
+/// Condition under which a row is visible as an entity of a query. It is small, because the plan of a query is moved often.
 #[derive(Clone, Copy, Debug)]
 pub struct Visible {
+    rules: &'static Rules,
+    /// The part that the bin has in the query.
+    pub bin: Bin,
+}
+
+/// The part of the condition that follows from the types of the entities.
+#[derive(Debug)]
+pub struct Rules {
     pub table: &'static str,
     /// Kinds of which the row must have one, if several entities share the table.
     kinds: Kinds,
@@ -34,8 +42,14 @@ pub struct Visible {
     always_expires: bool,
     /// True if a time can hide a row.
     hides: bool,
-    /// The part that the bin has in the query.
-    pub bin: Bin,
+}
+
+impl Deref for Visible {
+    type Target = Rules;
+
+    fn deref(&self) -> &Rules {
+        self.rules
+    }
 }
 
 /// The part that the bin has in a query.
@@ -86,7 +100,7 @@ impl Kinds {
     }
 }
 
-impl Visible {
+impl Rules {
     pub const fn of(info: &EntityInfo) -> Self {
         let Layout { layouts, kind, version, lifecycle, .. } = info.layout;
         let newest = if info.skip_newer { Some(version) } else { None };
@@ -103,7 +117,6 @@ impl Visible {
             lifecycle,
             always_expires,
             hides: !lifecycle.is_none(),
-            bin: Bin::Hidden,
         }
     }
 
@@ -122,13 +135,18 @@ impl Visible {
             lifecycle: Lifecycle::NONE,
             always_expires: false,
             hides,
-            bin: Bin::Hidden,
         }
+    }
+}
+
+impl Visible {
+    pub const fn new(rules: &'static Rules) -> Self {
+        Self { rules, bin: Bin::Hidden }
     }
 
     /// Checks whether rows of other kinds may lie between those of a query: it asks for one kind of a table of several.
     pub const fn is_one_of_several(self) -> bool {
-        matches!(self.kinds, Kinds::One(Some(_)))
+        matches!(self.rules.kinds, Kinds::One(Some(_)))
     }
 
     /// Returns the filter condition on the kind; `None` if rows have no kind, or there are too many kinds.
@@ -229,7 +247,7 @@ impl Visible {
     /// Checks whether a time can hide a row.
     #[inline]
     pub const fn hides(&self) -> bool {
-        self.hides
+        self.rules.hides
     }
 
     /// Returns the properties of the times.

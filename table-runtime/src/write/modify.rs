@@ -122,7 +122,7 @@ impl Tables {
         let (tables, new) = (self.clone(), Encoded::of(entity));
         Box::pin(self.observed(Schema::of::<E>(), "modify_or_insert", async move {
             let new = new?;
-            let keys = &new.primary().keys;
+            let keys = &new.primary.keys;
             let key = Point::new(Plan::of_keys::<E>(&keys.partition_key, &keys.row_key));
             let _turn = tables.turn(Schema::of::<E>().table(), keys).await;
             let mut delays = pacing::delays();
@@ -175,7 +175,7 @@ async fn insert_absent(
         Ok(written) => return Ok(Some((insert.version(written.etag).await?, written.read))),
         // Readers do not see an entity of another kind, or in the bin, so a repetition would find none again.
         Err(Error::AlreadyExists(row)) if row.is_in_bin() => return Err(Error::AlreadyExists(row)),
-        Err(error @ Error::AlreadyExists(_)) => match insert.write.occupant(&insert.entity.keys).await? {
+        Err(error @ Error::AlreadyExists(_)) => match insert.write.occupant(insert.entity.keys()).await? {
             Occupant::OtherKind => return Err(error),
             Occupant::Entity(_) | Occupant::None => error,
         },
@@ -188,7 +188,7 @@ async fn insert_absent(
 
 /// Returns an entity as a read returns it after an insert. `read` are the properties that the insert has read.
 fn as_stored<E: TableEntity>(new: &Encoded, read: Option<&Properties>, etag: &ETag) -> Result<Stored<E>> {
-    let EncodedRow { keys, properties, .. } = new.primary();
+    let EncodedRow { keys, properties, .. } = &new.primary;
     let table = E::INFO.layouts[0].table_of(&keys.partition_key, &keys.row_key)?;
     let row = RowRef {
         partition_key: &keys.partition_key,

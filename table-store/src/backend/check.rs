@@ -16,25 +16,41 @@ use crate::{
 
 /// Checks the operations of a write.
 pub(super) fn group(group: &Group) -> Result<()> {
-    let table = &*group.table;
-    check_table_name(table)?;
-    check_key(table, "PartitionKey", &group.partition_key)?;
-    if !(1..=OPERATIONS).contains(&group.operations.len()) {
-        let found = format_args!("{} operations", group.operations.len());
-        return Err(broken(table, "the transaction has", found, "1 to 100 operations"));
-    }
+    shape(group)?;
+    group.operations.iter().try_for_each(|operation| row(group, operation))?;
     let mut rows = HashSet::new();
-    for operation in &group.operations {
-        check_key(table, "RowKey", &operation.row_key)?;
-        if group.operations.len() > 1 && !rows.insert(&operation.row_key) {
-            let found = format_args!("more than one operation on the row `{}`", operation.row_key);
-            return Err(broken(table, "the transaction has", found, "one operation for each row"));
-        }
-        if let Some(properties) = operation.action.properties() {
-            check_row(table, &group.partition_key, &operation.row_key, properties.as_ref())?;
-        }
+    let repeated = group.operations.iter().find(|operation| !rows.insert(&operation.row_key));
+    if let (Some(Operation { row_key, .. }), 2..) = (repeated, group.operations.len()) {
+        let found = format_args!("more than one operation on the row `{row_key}`");
+        return Err(broken(&group.table, "the transaction has", found, "one operation for each row"));
     }
     request(group)
+}
+
+/// Checks what does not concern a single row.
+pub(super) fn size(group: &Group) -> Result<()> {
+    shape(group)?;
+    request(group)
+}
+
+/// Checks the row that an operation writes.
+pub(super) fn row(Group { table, partition_key, .. }: &Group, operation: &Operation) -> Result<()> {
+    check_key(table, "RowKey", &operation.row_key)?;
+    match operation.action.properties() {
+        Some(properties) => check_row(table, partition_key, &operation.row_key, properties.as_ref()),
+        None => Ok(()),
+    }
+}
+
+/// Checks the table, the partition key and the number of operations.
+fn shape(group: &Group) -> Result<()> {
+    check_table_name(&group.table)?;
+    check_key(&group.table, "PartitionKey", &group.partition_key)?;
+    if !(1..=OPERATIONS).contains(&group.operations.len()) {
+        let found = format_args!("{} operations", group.operations.len());
+        return Err(broken(&group.table, "the transaction has", found, "1 to 100 operations"));
+    }
+    Ok(())
 }
 
 /// Checks the size of a transaction's request. The exact size depends on the account's address, which only the backend

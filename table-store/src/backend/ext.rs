@@ -72,8 +72,13 @@ pub trait BackendExt: Backend {
         from: Option<&'a Continuation>,
     ) -> impl Future<Output = Result<Page>> + Send + 'a {
         async move {
+            /// Number of rows for which a page has room from the beginning.
+            const ROOM: u32 = 16;
             let mut rows = RowSet::default();
             let mut keep = |row: RowRef<'_>| {
+                if rows.is_empty() {
+                    rows.reserve(scan.page.min(ROOM) as usize, row);
+                }
                 rows.push(row);
                 Ok(())
             };

@@ -81,6 +81,11 @@ impl Client {
         self.describe().side_by_side
     }
 
+    /// Checks whether the store is in this process, so that it answers each request, and at once.
+    pub fn is_in_process(&self) -> bool {
+        !self.describe().may_lose_answers
+    }
+
     /// Returns the number of answers that showed an overload.
     pub fn overloads(&self) -> u64 {
         self.describe().overloads
@@ -110,11 +115,10 @@ impl Client {
     /// Waits for this time, after which the caller gives up a write that was not answered. Waits for ever if the store
     /// loses no answer.
     pub async fn deadline(&self, time: Duration) {
-        let store = self.describe();
-        if store.may_lose_answers {
-            store.clock.sleep(time, Sleep::Answer).await;
-        } else {
+        if self.is_in_process() {
             std::future::pending::<()>().await;
+        } else {
+            self.describe().clock.sleep(time, Sleep::Answer).await;
         }
     }
 

@@ -53,6 +53,10 @@ pub fn compare(left: &str, right: &str) -> Ordering {
         0xEF => 0xFF,
         byte => *byte,
     };
+    // Most keys are ASCII. Then the first byte that differs is none of these on both sides.
+    if left.is_ascii() || right.is_ascii() {
+        return left.cmp(right);
+    }
     left.bytes().map(|byte| rank(&byte)).cmp(right.bytes().map(|byte| rank(&byte)))
 }
 

@@ -44,11 +44,14 @@ struct Pages {
     requested: Arc<Mutex<Vec<Requested>>>,
     most: u32,
     empty: bool,
+    /// True if the store describes itself as one in this process.
+    in_process: bool,
 }
 
 impl Pages {
-    fn new(most: u32, empty: bool) -> TableResult<(Self, Tables)> {
-        let pages = Self { inner: Arc::new(InMemoryBackend::new()?), requested: Arc::default(), most, empty };
+    fn new(most: u32, empty: bool, in_process: bool) -> TableResult<(Self, Tables)> {
+        let (inner, requested) = (Arc::new(InMemoryBackend::new()?), Arc::default());
+        let pages = Self { inner, requested, most, empty, in_process };
         Ok((pages.clone(), Tables::new(pages)))
     }
 
@@ -59,7 +62,7 @@ impl Pages {
 
 impl Backend for Pages {
     fn describe(&self) -> Description<'_> {
-        Description { reach: Reach::Partition, ..self.inner.describe() }
+        Description { reach: Reach::Partition, may_lose_answers: !self.in_process, ..self.inner.describe() }
     }
 
     fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, TableResult<Vec<String>>> {
@@ -134,10 +137,35 @@ async fn fill(backend: &Pages, rows: u32) -> Result<()> {
     futures_util::future::try_join_all(partitions).await.map(drop)
 }
 
-/// `take(10)` asks each of the 16 partitions for 10 rows, however many rows there are.
+/// A store in the process is asked for the share of each partition, and again where a partition has more.
+#[tokio::test]
+async fn a_store_in_the_process_is_asked_for_shares() -> Result<()> {
+    let (backend, tables) = Pages::new(1_000, false, true)?;
+    fill(&backend, 100).await?;
+    backend.requested();
+    let numbers = |lines: Vec<table_runtime::Stored<Line>>| lines.iter().map(|line| line.number).collect::<Vec<_>>();
+
+    // Each partition has two of the 32 rows.
+    assert_eq!(numbers(Line::by_key().take(32).all(&tables).await?), (0..32).collect::<Vec<_>>());
+    let requested = backend.requested();
+    assert_eq!(requested.len(), PARTITIONS);
+    assert!(requested.iter().all(|page| page.rows == 6), "{requested:?}");
+
+    // One partition has all of these rows: it is asked again, each time for twice as many, up to those that are left.
+    let alone = (1_000_000..1_000_100).map(|number| Line { source: 1, number, text: String::new() });
+    tables.insert_all(alone).await?;
+    backend.requested();
+    let last = Line::by_key().range(1_000_000..).take(64).all(&tables).await?;
+    assert_eq!(numbers(last), (1_000_000..1_000_064).collect::<Vec<_>>());
+    let pages: Vec<_> = backend.requested().iter().filter(|page| page.rows > 0).map(|page| page.rows).collect();
+    assert_eq!(pages, [10, 20, 34]);
+    Ok(())
+}
+
+/// `take(10)` asks each of the 16 partitions of the service for 10 rows, however many rows there are.
 #[tokio::test]
 async fn take_limits_the_request_to_each_partition() -> Result<()> {
-    let (backend, tables) = Pages::new(1_000, false)?;
+    let (backend, tables) = Pages::new(1_000, false, false)?;
     let rows = rows_of_each();
     fill(&backend, rows).await?;
     backend.requested();
@@ -198,8 +226,9 @@ fn bucket(source: u32) -> String {
     layout.partition_key().unwrap().to_owned()
 }
 
-async fn agrees_with_the_model(begin: Vec<(u32, u32)>, steps: Vec<Step>, most: u32, empty: bool) -> Result<()> {
-    let (_, tables) = Pages::new(most, empty)?;
+async fn agrees_with_the_model(begin: Vec<(u32, u32)>, steps: Vec<Step>, pages: (u32, bool, bool)) -> Result<()> {
+    let (most, empty, in_process) = pages;
+    let (_, tables) = Pages::new(most, empty, in_process)?;
     tables.create::<Line>().await?;
     let mut model = Model::new();
     let (mut cursor, mut last): (Option<String>, Option<(u32, String)>) = (None, None);
@@ -246,8 +275,9 @@ proptest! {
         steps in prop::collection::vec(step(), 1..25),
         most in prop_oneof![1..4_u32, Just(1_000)],
         empty in any::<bool>(),
+        in_process in any::<bool>(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(agrees_with_the_model(begin, steps, most, empty)).unwrap();
+        runtime.block_on(agrees_with_the_model(begin, steps, (most, empty, in_process))).unwrap();
     }
 }

@@ -343,7 +343,7 @@ impl Write {
     async fn fill_one_by_one(&self, layout: usize, found: Vec<Unfilled>) -> Result<(usize, Vec<Finding>)> {
         let (mut count, mut conflicts) = (0, Vec::new());
         for (found, written) in found {
-            let keys = &found.encoded.primary().keys;
+            let keys = &found.encoded.primary.keys;
             // An earlier run or a writer may have written the row.
             if written.is_empty() && self.missing_rows(&found, layout).await?.is_empty() {
                 continue;
@@ -399,7 +399,7 @@ impl Write {
             self.fill_rows(layout, &found).await?
         };
         let has_all = |found: &FoundEntity| {
-            let written = rows.get(&found.encoded.primary().keys).map_or(0, Vec::len);
+            let written = rows.get(&found.encoded.primary.keys).map_or(0, Vec::len);
             written == found.encoded.rows_in(layout).count()
         };
         let (whole, mut again): (Vec<_>, Vec<_>) = found.into_iter().partition(has_all);
@@ -416,7 +416,7 @@ impl Write {
             }
         }
         let written = |found: FoundEntity| {
-            let written = rows.remove(&found.encoded.primary().keys).unwrap_or_default();
+            let written = rows.remove(&found.encoded.primary.keys).unwrap_or_default();
             (found, written)
         };
         Ok(again.into_iter().map(written).collect())
@@ -430,11 +430,11 @@ impl Write {
             claims.push(Box::pin(self.claim_values(layout, found)));
         }
         let written = pacing::concurrently(claims).await?;
-        Ok(found.iter().map(|found| found.encoded.primary().keys.clone()).zip(written).collect())
+        Ok(found.iter().map(|found| found.encoded.primary.keys.clone()).zip(written).collect())
     }
 
     async fn claim_values(&self, layout: usize, found: &FoundEntity) -> Result<Vec<WrittenRow>> {
-        let (write, keys) = (self.with_new_id()?, &found.encoded.primary().keys);
+        let (write, keys) = (self.with_new_id()?, &found.encoded.primary.keys);
         let rows: Vec<_> = found.encoded.rows_in(layout).collect();
         match write.write_rows(&rows, keys, Precondition::Version(&found.row.etag)).await {
             Ok(written) | Err((Error::UniqueViolation(_) | Error::ConditionNotMet(_), written)) => Ok(written),
@@ -486,7 +486,7 @@ impl Write {
         };
         let written = rows.iter().zip(etags).filter_map(|((found, row), etag)| {
             let written = WrittenRow { layout, keys: row.keys.clone(), etag: etag? };
-            Some((found.encoded.primary().keys.clone(), written))
+            Some((found.encoded.primary.keys.clone(), written))
         });
         Ok(written.collect())
     }

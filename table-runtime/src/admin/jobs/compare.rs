@@ -255,11 +255,11 @@ impl IndexComparison {
     /// Returns the rows that an entity should have in the indexes that are compared.
     fn expected_rows<'e>(&self, encoded: &'e Encoded) -> impl Iterator<Item = &'e EncodedRow> + use<'e> {
         let indexes = self.indexes.clone();
-        encoded.rows.iter().filter(move |row| indexes.contains(&row.layout))
+        encoded.index_rows.iter().filter(move |row| indexes.contains(&row.layout))
     }
 
     fn hash_expected(&mut self, row: &EncodedRow, encoded: &Encoded) -> u128 {
-        self.schema.hash_expected(&mut self.hasher, row, &encoded.primary().keys)
+        self.schema.hash_expected(&mut self.hasher, row, &encoded.primary.keys)
     }
 
     fn compare_row(&mut self, layout: usize, row: RowRef<'_>) -> Option<Suspect> {

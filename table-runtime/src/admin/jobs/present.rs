@@ -110,7 +110,7 @@ impl Present {
 
     /// Checks whether the entity should have rows that this pass has to write.
     pub(super) fn lacks(&mut self, write: &Write, found: &FoundEntity) -> bool {
-        let entity = &found.encoded.primary().keys;
+        let entity = &found.encoded.primary.keys;
         let mut lacks = false;
         for row in found.encoded.rows_in(self.layout) {
             let hash = write.schema.hash_expected(&mut self.hasher, row, entity);

@@ -234,7 +234,7 @@ impl Write {
 
     /// Adds the rows that it wrote to `unfenced`, unless the entity got its new version after them.
     async fn reindex_found(&self, found: &FoundEntity, layout: usize, unfenced: &mut Vec<WrittenRow>) -> Result<()> {
-        let (schema, keys) = (&self.schema, &found.encoded.primary().keys);
+        let (schema, keys) = (&self.schema, &found.encoded.primary.keys);
         let rows = schema.before_commit().filter(|other| *other == layout);
         let rows: Vec<_> = rows.flat_map(|layout| found.encoded.rows_in(layout)).collect();
         let etag = found.row.etag.clone();
@@ -255,11 +255,12 @@ impl Write {
         };
         old.retain(|row| row.layout != layout || present.iter().any(|present| present.keys == row.keys));
         old.iter_mut().filter(|row| row.layout == layout).for_each(|row| row.included = None);
-        let change = Change { old: &old, new: &found.encoded.rows };
+        let change = Change { old: &old, new: &found.encoded.index_rows };
         let action = Action::Merge(Properties::default(), IfMatch::ETag(etag));
         let index = schema.layouts[layout].index.as_ref();
         let is_copy = index.is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy);
-        match commit(&[Planned { write: self, change, keys, action, defers: false }], InTheWay::Look).await {
+        let planned = Planned { write: self, change, keys, action, is_checked: (false, false), defers: false };
+        match commit(&[planned], InTheWay::Look).await {
             Ok(_) if is_copy => self.propagate_until_stable(keys, Vec::new()).await,
             Ok(_) => Ok(()),
             Err(error) => {

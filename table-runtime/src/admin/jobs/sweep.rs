@@ -202,7 +202,7 @@ async fn run(
         }
         // A stale row of the index may lead to an entity to which another one leads too.
         let mut seen = HashSet::new();
-        found.retain(|entity: &FoundEntity| seen.insert(entity.encoded.primary().keys.clone()));
+        found.retain(|entity: &FoundEntity| seen.insert(entity.encoded.primary.keys.clone()));
         progress.found += found.len();
         if !dry_run {
             let (removed, left) = remove(&tables, schema, found).await?;

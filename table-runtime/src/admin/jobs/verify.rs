@@ -108,7 +108,7 @@ impl Write {
     pub(super) async fn missing_rows(&self, found: &FoundEntity, layout: usize) -> Result<Vec<LocatedFinding>> {
         let mut checks: Vec<BoxFuture<'_, _>> = Vec::new();
         for row in found.encoded.rows_in(layout) {
-            checks.push(Box::pin(self.check_row_of(layout, &found.encoded.primary().keys, row)));
+            checks.push(Box::pin(self.check_row_of(layout, &found.encoded.primary.keys, row)));
         }
         Ok(pacing::concurrently(checks).await?.into_iter().flatten().collect())
     }

@@ -77,7 +77,7 @@ impl<'a> Copier<'a> {
         let mut expected = Expected::default();
         let mut scan = self.scan(self.migration.old);
         while let Some(page) = scan.next().await? {
-            self.each(&page, |converted| expected.add(&self.migration.new, converted.primary()))?;
+            self.each(&page, |converted| expected.add(&self.migration.new, &converted.primary))?;
             pacing::yield_now().await;
         }
         let mut differences = Differences::new(expected);
@@ -137,7 +137,7 @@ impl<'a> Copier<'a> {
     fn inserts(&self, page: &ScannedPage, is_wanted: impl Fn(&RowKeys) -> bool) -> Result<Vec<EntityWrite>> {
         let mut items = Vec::with_capacity(page.rows.len());
         self.each(page, |converted| {
-            if is_wanted(&converted.primary().keys) {
+            if is_wanted(&converted.primary.keys) {
                 items.push(EntityWrite::put_encoded(Verb::Insert, converted));
             }
             Ok(())

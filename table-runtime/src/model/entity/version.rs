@@ -83,20 +83,22 @@ impl<'a> StoredRow<'a> {
 
     /// Reads the entity, of any version that the program knows.
     pub(crate) fn read<E: TableEntity>(self) -> Result<ReadEntity<E>> {
-        self.read_with(|entity, unknown, is_pending| ReadEntity { entity, unknown, is_pending })
+        let mut read = None;
+        self.read_with(&mut |entity, unknown, is_pending| read = Some(ReadEntity { entity, unknown, is_pending }))?;
+        read.ok_or_else(|| unreachable!("without an error, the entity is given"))
     }
 
     /// Calls `give` with the parts of a [`ReadEntity`]. An entity is large, and a call moves it fewer times than a result
     /// that its callers take apart.
     ///
-    /// Only this function is compiled for each entity. What most rows do not need is in functions that are not.
-    #[inline]
-    pub(crate) fn read_with<E: TableEntity, T>(self, give: impl FnOnce(E, Unknown, bool) -> T) -> Result<T> {
+    /// Only this function is compiled for each entity, and once. What most rows do not need is in functions that are not.
+    pub(crate) fn read_with<E: TableEntity>(self, give: &mut dyn FnMut(E, Unknown, bool)) -> Result<()> {
         if const { E::INFO.layout.version > 1 }
             && let Some(older) = self.older(E::INFO)?
         {
             let ReadEntity { entity, unknown, is_pending } = E::read_older(self, older)?;
-            return Ok(give(entity, unknown, is_pending));
+            give(entity, unknown, is_pending);
+            return Ok(());
         }
         let mut reader = RowReader::new(self.table, self.row);
         let entity = match E::read(&mut reader) {
@@ -119,7 +121,8 @@ impl<'a> StoredRow<'a> {
         }
         let (unknown, is_pending) =
             if reader.is_read_whole() { (None, false) } else { self.rest(E::INFO, &mut reader)? };
-        Ok(give(entity, unknown, is_pending))
+        give(entity, unknown, is_pending);
+        Ok(())
     }
 
     /// Returns the version of a row that an older struct reads.

@@ -7,16 +7,16 @@
 use std::{
     borrow::Cow,
     cmp::Reverse,
-    collections::{BTreeSet, VecDeque},
+    collections::VecDeque,
     future::poll_fn,
-    hash::BuildHasher as _,
+    hash::{BuildHasher as _, Hash},
     mem,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
-use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
+use hashbrown::{DefaultHashBuilder, Equivalent, HashMap, HashSet};
 use table_store::{
     Error, Result,
     backend::BoxFuture,
@@ -28,12 +28,12 @@ use super::{
     BulkCallback, FAILURES, Input,
     batching::Batching,
     pace::Pace,
-    send::{BatchOutcome, PositionedWrite, write_batch, write_in_steps},
+    send::{BatchOutcome, Writes, write_batch, write_in_steps},
 };
 use crate::{
     client::{pacing, tables::Tables},
     model::layout::Holds,
-    write::index::{BegunWrite, EntityWrite, Schema, Write},
+    write::index::{BegunWrite, Encoded, EntityWrite, Schema, Write},
 };
 
 /// Maximum number of entities in open batches, and of entities in flight.
@@ -83,9 +83,10 @@ pub(super) struct BulkWriter<'a> {
     ids: RandomGuids,
     hasher: DefaultHashBuilder,
     in_flight_partitions: HashMap<String, usize>,
-    /// The positions of the entities that are not done: neither written, nor missing, nor failed for a reason of their
-    /// own.
-    outstanding: BTreeSet<usize>,
+    /// The entities that are not done: neither written, nor missing, nor failed for a reason of their own.
+    outstanding: Outstanding,
+    /// The rows of the entity that is taken, empty otherwise: memory that is used again.
+    own_rows: Vec<OwnRow>,
     progress: BulkProgress,
     failures: Vec<BulkFailure>,
     /// `true` after an error that does not concern a single entity.
@@ -93,7 +94,65 @@ pub(super) struct BulkWriter<'a> {
 }
 
 /// A table (of a sliced entity, the slice) and a partition key.
-type PartitionId = (Cow<'static, str>, String);
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct PartitionId {
+    table: Cow<'static, str>,
+    partition_key: String,
+}
+
+/// The same, borrowed.
+#[derive(Hash)]
+struct PartitionRef<'a> {
+    table: &'a Cow<'static, str>,
+    partition_key: &'a str,
+}
+
+impl Equivalent<PartitionId> for PartitionRef<'_> {
+    fn equivalent(&self, other: &PartitionId) -> bool {
+        *self.table == other.table && self.partition_key == other.partition_key
+    }
+}
+
+impl From<&PartitionRef<'_>> for PartitionId {
+    fn from(PartitionRef { table, partition_key }: &PartitionRef<'_>) -> Self {
+        Self { table: (*table).clone(), partition_key: (*partition_key).to_owned() }
+    }
+}
+
+/// The positions of the input that are not done.
+#[derive(Default)]
+struct Outstanding {
+    /// The first position that is under way.
+    first: usize,
+    /// Whether each position from the first one on has ended.
+    ended: VecDeque<bool>,
+    /// The first position that has ended and is not done: the entity may have been written, or may still be.
+    left: Option<usize>,
+}
+
+impl Outstanding {
+    /// Begins the next position.
+    fn begin(&mut self) {
+        self.ended.push_back(false);
+    }
+
+    fn end(&mut self, position: usize, is_done: bool) {
+        if let Some(ended) = position.checked_sub(self.first).and_then(|at| self.ended.get_mut(at)) {
+            *ended = true;
+        }
+        while self.ended.pop_front_if(|ended| *ended).is_some() {
+            self.first += 1;
+        }
+        if !is_done {
+            self.left = Some(self.left.map_or(position, |left| left.min(position)));
+        }
+    }
+
+    /// Returns the first position that is not done.
+    fn first(&self) -> usize {
+        self.left.map_or(self.first, |left| left.min(self.first))
+    }
+}
 
 /// The hash of a row that only one write in flight may have: an entity's own, or the claim of a unique value. Two rows of
 /// one hash only let one write wait for the other.
@@ -102,7 +161,7 @@ type OwnRow = u64;
 /// The writes of one transaction.
 #[derive(Default)]
 struct OpenBatch {
-    writes: Vec<PositionedWrite>,
+    writes: Writes,
     own_rows: Vec<OwnRow>,
     rows: usize,
     bytes: usize,
@@ -162,7 +221,8 @@ impl<'a> BulkWriter<'a> {
             ids: RandomGuids::default(),
             hasher: DefaultHashBuilder::default(),
             in_flight_partitions: HashMap::new(),
-            outstanding: BTreeSet::new(),
+            outstanding: Outstanding::default(),
+            own_rows: Vec::new(),
             progress: BulkProgress::default(),
             failures: Vec::new(),
             fatal: false,
@@ -172,7 +232,9 @@ impl<'a> BulkWriter<'a> {
     pub(super) async fn run(mut self) -> Result<BulkProgress> {
         while !self.must_stop() && !self.is_done() {
             let launched = self.launch();
-            match poll_fn(|context| self.poll_event(context)).await {
+            // The input is read on without a look at the transactions in flight, except once for each transaction.
+            let looks = launched || self.progress.read.is_multiple_of(limits::OPERATIONS);
+            match poll_fn(|context| self.poll_event(context, looks)).await {
                 Event::Given(item) => self.take(item),
                 Event::Waits => {}
                 // The input may wait until the entities that it yielded are written.
@@ -183,7 +245,7 @@ impl<'a> BulkWriter<'a> {
                 }
                 Event::Completed(outcome) => self.note(outcome),
             }
-            if launched || self.progress.read.is_multiple_of(limits::OPERATIONS) {
+            if looks {
                 pacing::yield_now().await;
             }
         }
@@ -207,9 +269,9 @@ impl<'a> BulkWriter<'a> {
         self.input.is_none() && self.packed.is_empty() && self.in_flight.is_empty()
     }
 
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+    fn poll_event(&mut self, context: &mut Context<'_>, looks: bool) -> Poll<Event> {
         // Transactions that were just launched start with this poll. They run while the next ones are packed.
-        if let Poll::Ready(Some(outcome)) = self.poll_sent(context) {
+        if looks && let Poll::Ready(Some(outcome)) = self.poll_sent(context) {
             return Poll::Ready(Event::Completed(outcome));
         }
         let has_group = self.has_group();
@@ -288,33 +350,40 @@ impl<'a> BulkWriter<'a> {
         self.progress.read += 1;
         let begun = item.and_then(|entity| {
             let write = Write::with_id_of(self.tables.clone(), self.schema, || self.ids.draw())?;
-            let table = write.table_of(&entity.keys)?;
+            let table = write.table_of(entity.keys())?;
             Ok((table, BegunWrite { write, entity }))
         });
         let (table, write) = match begun {
             Ok(begun) => begun,
             Err(error) => {
                 self.progress.failed += 1;
+                self.outstanding.begin();
+                self.outstanding.end(position, true);
                 return self.failures.push(BulkFailure::new(position, None, Arc::new(error)));
             }
         };
-        self.outstanding.insert(position);
-        let place = (table, write.entity.keys.partition_key.clone());
-        let own_rows = self.own_rows(&write);
+        self.outstanding.begin();
+        let mut own_rows = mem::take(&mut self.own_rows);
+        self.hash_own_rows(&write, &mut own_rows);
         let (rows, bytes) = (write.most_rows(), write.bytes());
-        let full = self.open.get(&place).is_some_and(|open| {
+        let partition = PartitionRef { table: &table, partition_key: &write.entity.keys().partition_key };
+        let full = self.open.get(&partition).is_some_and(|open| {
             open.rows + rows > limits::OPERATIONS
                 || open.bytes + bytes > TRANSACTION_BYTES
                 || own_rows.iter().any(|row| open.own_rows.contains(row))
         });
         if full {
-            self.pack(&place);
+            self.pack(&partition);
         }
-        let open = self.open.entry(place).or_default();
+        let open = match self.open.get_mut(&partition) {
+            Some(open) => open,
+            None => self.open.entry(PartitionId::from(&partition)).or_default(),
+        };
         open.rows += rows;
         open.bytes += bytes;
-        open.own_rows.extend(own_rows);
-        open.writes.push(PositionedWrite { position, write, in_the_way: None });
+        open.own_rows.append(&mut own_rows);
+        self.own_rows = own_rows;
+        open.writes.push(position, write);
         self.waiting += 1;
         self.waiting_bytes += bytes;
         while self.waiting > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
@@ -323,9 +392,9 @@ impl<'a> BulkWriter<'a> {
     }
 
     /// Packs the open batch of a partition.
-    fn pack(&mut self, place: &PartitionId) {
-        let Some(batch) = self.open.remove(place) else { return };
-        self.waiting -= batch.writes.len();
+    fn pack<P: Hash + Equivalent<PartitionId>>(&mut self, partition: &P) {
+        let Some(batch) = self.open.remove(partition) else { return };
+        self.waiting -= batch.writes.writes.len();
         self.waiting_bytes -= batch.bytes;
         self.packed.push_back(batch);
     }
@@ -348,21 +417,20 @@ impl<'a> BulkWriter<'a> {
         (self.waiting, self.waiting_bytes) = (0, 0);
         let mut batches: Vec<_> = mem::take(&mut self.open).into_values().collect();
         // The order is that of the input. The order of the map differs in every run.
-        batches.sort_by_key(|batch| batch.writes.first().map(|entry| entry.position));
+        batches.sort_by_key(|batch| batch.writes.positions.first().copied());
         self.packed.extend(batches);
     }
 
-    /// Returns the rows that no other write in flight may have. Two claims of one value that run side by side would abort
-    /// each other.
-    fn own_rows(&self, write: &BegunWrite) -> Vec<OwnRow> {
+    /// Adds the rows that no other write in flight may have. Two claims of one value that run side by side would abort each
+    /// other.
+    fn hash_own_rows(&self, write: &BegunWrite, rows: &mut Vec<OwnRow>) {
         let hash = |layout: usize, keys: &RowKeys| self.hasher.hash_one((layout, keys));
-        let mut rows = vec![hash(0, &write.entity.keys)];
-        if let (Some(_), Some(new)) = (&self.steps, &write.entity.new) {
+        rows.push(hash(0, write.entity.keys()));
+        if let (Some(_), Some(new)) = (&self.steps, write.entity.new_rows()) {
             let claims = self.schema.before_commit().filter(|layout| self.schema.is_unique(*layout));
             let claims = claims.flat_map(|layout| new.rows_in(layout));
             rows.extend(claims.map(|row| hash(row.layout, &row.keys)));
         }
-        rows
     }
 
     /// Launches packed batches, if they are a group or no others come, as long as there is room for them. Returns true if
@@ -380,10 +448,10 @@ impl<'a> BulkWriter<'a> {
                 break;
             }
             let OpenBatch { writes, own_rows, .. } = batch;
-            self.in_flight_entities += writes.len();
+            self.in_flight_entities += writes.writes.len();
             self.in_flight_rows.extend(&own_rows);
-            if let Some(entry) = writes.first() {
-                *self.in_flight_partitions.entry(entry.write.entity.keys.partition_key.clone()).or_default() += 1;
+            if let Some(first) = writes.writes.first() {
+                *self.in_flight_partitions.entry(first.entity.keys().partition_key.clone()).or_default() += 1;
             }
             let takes_steps = self.steps.is_some();
             self.in_flight.push(Box::pin(async move {
@@ -408,9 +476,9 @@ impl<'a> BulkWriter<'a> {
     /// Checks whether a transaction in flight has to complete before this batch is sent.
     fn conflicts_with_in_flight(&self, batch: &OpenBatch) -> bool {
         let has_partition =
-            |entry: &PositionedWrite| self.in_flight_partitions.contains_key(&entry.write.entity.keys.partition_key);
+            |first: &BegunWrite| self.in_flight_partitions.contains_key(&first.entity.keys().partition_key);
         batch.own_rows.iter().any(|row| self.in_flight_rows.contains(row))
-            || self.one_by_one && batch.writes.first().is_some_and(has_partition)
+            || self.one_by_one && batch.writes.writes.first().is_some_and(has_partition)
     }
 
     fn note(&mut self, (own_rows, outcome): Completed) {
@@ -426,10 +494,10 @@ impl<'a> BulkWriter<'a> {
             self.in_flight_rows.remove(row);
         }
         // An entity is not done if it may have been written, or may still be.
-        let is_done = |failure: &&BulkFailure| !fatal && !matches!(*failure.error, Error::OutcomeUnknown(_));
-        let by_themselves = failed.iter().filter(is_done).map(|failure| &failure.position);
-        for position in written.iter().chain(&missing).chain(by_themselves) {
-            self.outstanding.remove(position);
+        let is_done = |failure: &BulkFailure| !fatal && !matches!(*failure.error, Error::OutcomeUnknown(_));
+        let done = written.iter().chain(&missing).map(|position| (*position, true));
+        for (position, is_done) in done.chain(failed.iter().map(|failure| (failure.position, is_done(failure)))) {
+            self.outstanding.end(position, is_done);
         }
         self.progress.written += written.len();
         self.progress.missing += missing.len();
@@ -443,7 +511,7 @@ impl<'a> BulkWriter<'a> {
 
     fn finish(mut self) -> Result<BulkProgress> {
         self.failures.sort_by_key(|failure| failure.position);
-        let resume_from = self.outstanding.first().copied().unwrap_or(self.progress.read);
+        let resume_from = self.outstanding.first();
         // The input may have ended without having reported it, if its last entity was tried and it was not polled
         // again.
         let has_more = match &mut self.input {
@@ -463,13 +531,13 @@ impl BegunWrite {
     /// Returns the number of rows that the write may change. If the old elements of an entity are not known, they are taken
     /// to be as many as the new ones.
     fn most_rows(&self) -> usize {
-        let (write, EntityWrite { verb, new, .. }) = (&self.write, &self.entity);
+        let (write, verb, new) = (&self.write, self.entity.verb, self.entity.new_rows());
         let is_index_row = |layout: usize| {
             write.schema.layouts[layout].is_same_partition() && write.schema.holds(layout) != Holds::List
         };
         let lists = write.list_count();
         let indexes = write.same_partition_count() - lists;
-        let new = new.as_ref().map_or(0, |new| new.rows.iter().filter(|row| is_index_row(row.layout)).count());
+        let new = new.map_or(0, |new| new.index_rows.iter().filter(|row| is_index_row(row.layout)).count());
         // An index row may be deleted and another one written.
         let (old, listed) = match self.entity.old_rows() {
             _ if verb.inserts() => (0, 2),
@@ -481,7 +549,7 @@ impl BegunWrite {
 
     /// Returns the approximate size of the write in bytes, as it is sent.
     fn bytes(&self) -> usize {
-        let rows = self.entity.new.iter().flat_map(|new| &new.rows);
+        let rows = self.entity.new_rows().into_iter().flat_map(Encoded::rows);
         LINES * self.most_rows() + rows.map(|row| row.properties.as_bytes().len() * 2).sum::<usize>()
     }
 }

@@ -17,11 +17,37 @@ use crate::{
 };
 
 /// A write and its position in the input.
-pub(super) struct PositionedWrite {
-    pub(super) position: usize,
-    pub(super) write: BegunWrite,
+struct PositionedWrite {
+    position: usize,
+    write: BegunWrite,
     /// What a look at the row in the way of an insert has shown.
-    pub(super) in_the_way: Option<Result<Standing>>,
+    in_the_way: Option<Result<Standing>>,
+}
+
+/// The writes of a transaction, and their positions in the input.
+#[derive(Default)]
+pub(super) struct Writes {
+    pub(super) positions: Vec<usize>,
+    pub(super) writes: Vec<BegunWrite>,
+}
+
+impl Writes {
+    pub(super) fn push(&mut self, position: usize, write: BegunWrite) {
+        self.positions.push(position);
+        self.writes.push(write);
+    }
+
+    fn entries(self) -> impl Iterator<Item = PositionedWrite> {
+        let entries = self.positions.into_iter().zip(self.writes);
+        entries.map(|(position, write)| PositionedWrite { position, write, in_the_way: None })
+    }
+}
+
+impl FromIterator<PositionedWrite> for Writes {
+    fn from_iter<I: IntoIterator<Item = PositionedWrite>>(entries: I) -> Self {
+        let (positions, writes) = entries.into_iter().map(|entry| (entry.position, entry.write)).unzip();
+        Self { positions, writes }
+    }
 }
 
 /// The outcome of a transaction.
@@ -37,9 +63,8 @@ pub(super) struct BatchOutcome {
 }
 
 impl BatchOutcome {
-    fn of(writes: &[PositionedWrite]) -> Self {
-        let partition_key =
-            writes.first().map(|entry| entry.write.entity.keys.partition_key.clone()).unwrap_or_default();
+    fn of(writes: &[BegunWrite]) -> Self {
+        let partition_key = writes.first().map(|first| first.entity.keys().partition_key.clone()).unwrap_or_default();
         let entities = writes.len();
         Self { partition_key, entities, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
     }
@@ -77,13 +102,13 @@ impl PositionedWrite {
 }
 
 /// Writes entities with rows that are written in steps of their own, all at the same time.
-pub(super) async fn write_in_steps(writes: Vec<PositionedWrite>) -> BatchOutcome {
-    let mut outcome = BatchOutcome::of(&writes);
-    let rows: HashSet<_> = writes.iter().map(|entry| entry.write.entity.keys.clone()).collect();
+pub(super) async fn write_in_steps(writes: Writes) -> BatchOutcome {
+    let mut outcome = BatchOutcome::of(&writes.writes);
+    let rows: HashSet<_> = writes.writes.iter().map(|write| write.entity.keys().clone()).collect();
     let is_of_batch = |RowId { partition_key, row_key, .. }: &RowId| {
         rows.contains(&RowKeys { partition_key: partition_key.clone(), row_key: row_key.clone() })
     };
-    let mut waiting = writes;
+    let mut waiting: Vec<_> = writes.entries().collect();
     while !waiting.is_empty() {
         let written = join_all(waiting.iter_mut().map(write_alone)).await;
         let mut failed = Vec::new();
@@ -123,7 +148,7 @@ async fn write_alone(entry: &mut PositionedWrite) -> Result<bool> {
 struct Batch {
     outcome: BatchOutcome,
     /// The transactions that are left. One that is too large is divided into halves.
-    parts: Vec<Vec<PositionedWrite>>,
+    parts: Vec<Writes>,
     /// Entities that need a unique value of another entity of the batch. They wait until that one is written or has
     /// failed.
     later: Vec<PositionedWrite>,
@@ -131,18 +156,15 @@ struct Batch {
 }
 
 /// Writes a transaction without the entities that fail.
-pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
-    let outcome = BatchOutcome::of(&writes);
+pub(super) async fn write_batch(writes: Writes) -> BatchOutcome {
+    let outcome = BatchOutcome::of(&writes.writes);
     let mut batch = Batch { outcome, parts: vec![writes], later: Vec::new(), delays: pacing::delays() };
     while let Some(part) = batch.next_part() {
-        let (positions, writes): (Vec<_>, Vec<_>) = part.into_iter().map(|entry| (entry.position, entry.write)).unzip();
-        let Err(WriteFailure { error, lost_race, .. }) = attempt(&writes, InTheWay::Report).await else {
-            batch.outcome.written.extend(positions);
+        let Err(WriteFailure { error, lost_race, .. }) = attempt(&part.writes, InTheWay::Report).await else {
+            batch.outcome.written.extend(part.positions);
             continue;
         };
-        let entries = positions.into_iter().zip(writes);
-        let part: Vec<_> =
-            entries.map(|(position, write)| PositionedWrite { position, write, in_the_way: None }).collect();
+        let part: Vec<_> = part.entries().collect();
         // A look at the row in the way of an insert is a look at those of the others too.
         if let Some(at) = lost_race.filter(|at| !is_in_the_way(&part[*at], &error)) {
             batch.begin_anew(part, at, error).await;
@@ -156,9 +178,15 @@ pub(super) async fn write_batch(writes: Vec<PositionedWrite>) -> BatchOutcome {
 }
 
 impl Batch {
-    fn next_part(&mut self) -> Option<Vec<PositionedWrite>> {
-        self.parts.retain(|part| !part.is_empty());
-        self.parts.pop().or_else(|| Some(mem::take(&mut self.later)).filter(|later| !later.is_empty()))
+    fn next_part(&mut self) -> Option<Writes> {
+        self.parts.retain(|part| !part.writes.is_empty());
+        let later = |later: Vec<_>| Some(later.into_iter().collect()).filter(|later: &Writes| !later.writes.is_empty());
+        self.parts.pop().or_else(|| later(mem::take(&mut self.later)))
+    }
+
+    /// Adds a transaction that is left.
+    fn add(&mut self, part: Vec<PositionedWrite>) {
+        self.parts.push(part.into_iter().collect());
     }
 
     /// Handles a transaction in which this write lost a race.
@@ -166,7 +194,7 @@ impl Batch {
         if let Err(error) = part[at].begin_anew(&mut self.delays, error).await {
             self.outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
         }
-        self.parts.push(part);
+        self.add(part);
     }
 
     /// Handles a transaction that failed at this write.
@@ -175,7 +203,7 @@ impl Batch {
         if is_missing(&part[at], &error) {
             let (missing, rest) = partition_existing(part, at).await;
             self.outcome.missing.extend(missing.iter().map(|entry| entry.position));
-            return self.parts.push(rest);
+            return self.add(rest);
         }
         if is_in_the_way(&part[at], &error) {
             let known = part[at].position;
@@ -185,7 +213,7 @@ impl Batch {
                 existing.extend(rest.extract_if(.., |entry| entry.position == known));
             }
             self.outcome.failed.extend(existing.into_iter().map(PositionedWrite::exists));
-            return self.parts.push(rest);
+            return self.add(rest);
         }
         let entry = part.remove(at);
         if wants_value_of_another(&part, &error) {
@@ -193,7 +221,7 @@ impl Batch {
         } else {
             self.outcome.failed.push(entry.failed(&Arc::new(error)));
         }
-        self.parts.push(part);
+        self.add(part);
     }
 
     /// Handles a transaction that failed as a whole.
@@ -203,12 +231,13 @@ impl Batch {
             // It is too large, or one of the entities has a damaged index row.
             error if part.len() > 1 && is_of_entity(&error) => {
                 let half = part.split_off(part.len() / 2);
-                self.parts.extend([half, part]);
+                self.add(half);
+                self.add(part);
             }
             error => {
                 let is_fatal = !is_of_entity(&error);
                 if is_fatal {
-                    part.extend(self.parts.drain(..).flatten());
+                    part.extend(self.parts.drain(..).flat_map(Writes::entries));
                     part.append(&mut self.later);
                 }
                 self.outcome.fatal |= is_fatal;
@@ -223,7 +252,7 @@ impl Batch {
 fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
     let Error::UniqueViolation(violation) = error else { return false };
     let is_owner = |entry: &PositionedWrite| {
-        let RowKeys { partition_key, row_key } = &entry.write.entity.keys;
+        let RowKeys { partition_key, row_key } = entry.write.entity.keys();
         (partition_key, row_key) == (&violation.owner.partition_key, &violation.owner.row_key)
     };
     violation.owner != violation.entity && part.iter().any(is_owner)
@@ -247,7 +276,7 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
     let is_insert = part.get(known).is_some_and(|entry| entry.write.entity.verb.inserts());
     let rows = match part.first() {
         Some(first) if part.len() > 1 || is_insert => {
-            let keys: Vec<_> = part.iter().map(|entry| &entry.write.entity.keys).collect();
+            let keys: Vec<_> = part.iter().map(|entry| entry.write.entity.keys()).collect();
             first.write.write.existing(&keys).await
         }
         _ => Ok(Vec::new()),
@@ -267,7 +296,7 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
                 entry.in_the_way = Some(Ok(standing));
                 true
             }
-            Some(existing) if is_insert => match write.make_way(&entity.keys, existing).await {
+            Some(existing) if is_insert => match write.make_way(entity.keys(), existing).await {
                 Ok(has_way) => !has_way,
                 Err(_) => at == known,
             },
@@ -293,9 +322,9 @@ async fn lost(part: &[PositionedWrite], error: OutcomeUnknownError) -> Vec<BulkF
         let error = &error;
         failures.push(Box::pin(async move {
             let BegunWrite { write, entity } = &entry.write;
-            let own = write.row_id(&entity.keys);
+            let own = write.row_id(entity.keys());
             let is_read = !is_answered || own == error.row;
-            let now = if is_read { error.now.clone() } else { write.row_now(&entity.keys).await };
+            let now = if is_read { error.now.clone() } else { write.row_now(entity.keys()).await };
             let mut error = error.clone();
             (error.row, error.now) = (own, now);
             entry.failed(&Arc::new(Box::new(error).into()))
@@ -319,7 +348,7 @@ fn failed_write(part: &[PositionedWrite], error: &Error) -> Option<usize> {
         Error::UnknownProperties(unknown) => &unknown.row,
         _ => return None,
     };
-    part.iter().position(|entry| entry.write.entity.keys.row_key == row.row_key)
+    part.iter().position(|entry| entry.write.entity.keys().row_key == row.row_key)
 }
 
 /// Checks whether an error concerns the entities that were written, and not the store.

@@ -29,6 +29,9 @@ pub struct Planned<'a> {
     pub keys: &'a RowKeys,
     /// The operation on the entity's own row.
     pub action: Action,
+    /// Whether the entity's own row, and whether its index rows, were checked against the service's limits when the entity
+    /// was encoded.
+    pub is_checked: (bool, bool),
     /// Whether a row in the way of an insert decides about the next attempt, which reads it whole: its entity may have
     /// expired.
     pub defers: bool,

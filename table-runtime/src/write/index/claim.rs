@@ -211,7 +211,7 @@ impl Write {
                 *version = fenced;
             }
             let stale = rows.extract_if(.., |row| !has(row)).collect();
-            rewritten = self.delete_if_unchanged(&found.encoded.primary().keys, stale).await;
+            rewritten = self.delete_if_unchanged(&found.encoded.primary.keys, stale).await;
         }
         // The other rows belong to the entity, but their included properties may be those of the failed write.
         for row in rows.into_iter().filter(|row| self.schema.holds(row.layout) == Holds::Include) {

@@ -53,7 +53,7 @@ pub async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec
         let (groups, positions) = grouped.checked()?;
         let mut leases = HeldLeases::of(planned).await?;
         let failed = match leases.execute(first, &groups).await {
-            Ok(etags) => return Ok(left(planned, &positions, &etags)),
+            Ok(etags) => return Ok(left(planned, &positions, etags)),
             Err(FailedGroup { error: Error::OutcomeUnknown(error), .. }) => {
                 return lost::resolve(first, planned, &groups, &leases, *error).await;
             }
@@ -79,11 +79,15 @@ fn changed_lists<'a>(planned: &'a [Planned<'_>]) -> Option<ChangedLists<'a>> {
 }
 
 /// Returns the ETag of each entity that the transaction left.
-fn left(planned: &[Planned<'_>], positions: &[usize], etags: &[Option<ETag>]) -> Vec<Option<ETag>> {
+fn left(planned: &[Planned<'_>], positions: &[usize], mut etags: Vec<Option<ETag>>) -> Vec<Option<ETag>> {
+    if positions.iter().copied().eq(0..planned.len()) {
+        etags.truncate(planned.len());
+        return etags;
+    }
     let etag = |(entity, at): (&Planned<'_>, &usize)| {
         // A row that is deleted and inserted again is one operation. Its ETag is that of the new entity.
         let is_deleted = matches!(entity.action, Action::Delete(_));
-        etags.get(*at).filter(|_| !is_deleted).cloned().flatten()
+        etags.get_mut(*at).filter(|_| !is_deleted).and_then(Option::take)
     };
     planned.iter().zip(positions).map(etag).collect()
 }

@@ -68,17 +68,23 @@ impl Verb {
 /// A write of one entity.
 pub struct EntityWrite {
     pub verb: Verb,
-    pub keys: RowKeys,
-    /// The rows that the entity has afterwards; `None` if the verb writes none.
-    pub new: Option<Encoded>,
+    entity: Entity,
     /// The entity as it was loaded; `None` if only the table knows it.
-    old: Option<Loaded>,
+    old: Option<Box<Loaded>>,
     /// The version that the row must have; `None` if any will do, or if the version is read.
     expected: Option<ETag>,
-    /// The properties that a patch sets.
-    set: Properties,
     /// True if an insert has found a row, and reads it: it takes the place of an entity that has expired.
     looks: bool,
+}
+
+/// The entity of a write.
+enum Entity {
+    /// The rows that the entity has afterwards.
+    Rows(Encoded),
+    /// The keys of an entity of which the verb writes no rows.
+    Keys(RowKeys),
+    /// The keys, and the properties that a patch sets.
+    Patched(RowKeys, Properties),
 }
 
 /// The entity that was read for a write, and the condition that it is still stored.
@@ -98,8 +104,24 @@ enum Needs {
 }
 
 impl EntityWrite {
-    fn new(verb: Verb, keys: RowKeys) -> Self {
-        Self { verb, keys, new: None, old: None, expected: None, set: Properties::default(), looks: false }
+    const fn new(verb: Verb, entity: Entity) -> Self {
+        Self { verb, entity, old: None, expected: None, looks: false }
+    }
+
+    /// Returns the keys of the entity's own row.
+    pub const fn keys(&self) -> &RowKeys {
+        match &self.entity {
+            Entity::Rows(Encoded { primary, .. }) => &primary.keys,
+            Entity::Keys(keys) | Entity::Patched(keys, _) => keys,
+        }
+    }
+
+    /// Returns the rows that the entity has afterwards; `None` if the verb writes none.
+    pub const fn new_rows(&self) -> Option<&Encoded> {
+        match &self.entity {
+            Entity::Rows(rows) => Some(rows),
+            Entity::Keys(_) | Entity::Patched(..) => None,
+        }
     }
 
     /// Returns the write of a whole entity: an insert, an upsert or a merge.
@@ -107,9 +129,8 @@ impl EntityWrite {
         Ok(Self::put_encoded(verb, Encoded::of(entity)?))
     }
 
-    pub fn put_encoded(verb: Verb, new: Encoded) -> Self {
-        let keys = new.primary().keys.clone();
-        Self { new: Some(new), ..Self::new(verb, keys) }
+    pub const fn put_encoded(verb: Verb, new: Encoded) -> Self {
+        Self::new(verb, Entity::Rows(new))
     }
 
     /// Returns the update of a changed entity.
@@ -118,38 +139,38 @@ impl EntityWrite {
     /// The entity was loaded with another key.
     pub fn update(entity: &dyn WriteEntity, state: &StoredState) -> Result<Self> {
         check_key(entity, state)?;
-        let (old, expected) = (state.loaded(entity)?, Some(state.etag().clone()));
+        let (old, expected) = (state.loaded(entity)?.map(Box::new), Some(state.etag().clone()));
         Ok(Self { old, expected, ..Self::put(Verb::Update, entity)? })
     }
 
     /// Returns the change of some properties, of the row in this version if there is one.
     pub fn patch(keys: RowKeys, set: Properties, expected: Option<ETag>) -> Self {
-        Self { expected, set, ..Self::new(Verb::Patch, keys) }
+        Self { expected, ..Self::new(Verb::Patch, Entity::Patched(keys, set)) }
     }
 
     /// Returns the deletion of an entity in the version that was read.
     pub fn delete(entity: &dyn WriteEntity, state: &StoredState) -> Result<Self> {
-        let (old, expected) = (state.loaded_for_deletion(entity)?, Some(state.etag().clone()));
-        Ok(Self { old, expected, ..Self::new(Verb::Delete, state.loaded_key(entity)?) })
+        let (old, expected) = (state.loaded_for_deletion(entity)?.map(Box::new), Some(state.etag().clone()));
+        Ok(Self { old, expected, ..Self::new(Verb::Delete, Entity::Keys(state.loaded_key(entity)?)) })
     }
 
     /// Returns the deletion of an entity that has expired, in the version that was read.
     pub fn expire(found: FoundEntity) -> Self {
-        let (keys, expected) = (found.encoded.primary().keys.clone(), Some(found.row.etag.clone()));
-        Self { old: Some(found.into_loaded()), expected, ..Self::new(Verb::Expire, keys) }
+        let (keys, expected) = (found.encoded.primary.keys.clone(), Some(found.row.etag.clone()));
+        Self { old: Some(Box::new(found.into_loaded())), expected, ..Self::new(Verb::Expire, Entity::Keys(keys)) }
     }
 
     /// Returns the removal of an entity in any version.
-    pub fn remove(keys: RowKeys) -> Self {
-        Self::new(Verb::Remove, keys)
+    pub const fn remove(keys: RowKeys) -> Self {
+        Self::new(Verb::Remove, Entity::Keys(keys))
     }
 
     /// Returns the removal of an entity that was read, in any version. The version that was read is tried first.
     pub fn remove_read(entity: &dyn WriteEntity, state: &StoredState) -> Result<Self> {
         // Only index rows depend on the stored entity.
-        let old = if entity.info().layouts.len() > 1 { state.loaded(entity)? } else { None };
+        let old = if entity.info().layouts.len() > 1 { state.loaded(entity)?.map(Box::new) } else { None };
         let expected = old.as_ref().map(|_| state.etag().clone());
-        Ok(Self { old, expected, ..Self::new(Verb::Remove, state.loaded_key(entity)?) })
+        Ok(Self { old, expected, ..Self::new(Verb::Remove, Entity::Keys(state.loaded_key(entity)?)) })
     }
 }
 
@@ -193,7 +214,8 @@ impl EntityWrite {
 
 impl BegunWrite {
     pub fn row_id(&self) -> Result<RowId> {
-        Ok(RowId::of(&self.write.table_of(&self.entity.keys)?, &self.entity.keys))
+        let keys = self.entity.keys();
+        Ok(RowId::of(&self.write.table_of(keys)?, keys))
     }
 
     fn needs(&self) -> Needs {
@@ -218,7 +240,7 @@ impl BegunWrite {
     /// Returns an error if the row belongs to an entity of another kind, if there is no entity to remove, or if the
     /// entity does not have the version that the write requires.
     pub(super) async fn read(&self) -> Result<Option<Before>> {
-        let EntityWrite { verb, keys, expected, .. } = &self.entity;
+        let (EntityWrite { verb, expected, .. }, keys) = (&self.entity, self.entity.keys());
         let needs = self.needs();
         if needs == Needs::Nothing {
             return Ok(None);
@@ -267,7 +289,7 @@ impl BegunWrite {
         let BegunWrite { write, entity } = self;
         if let Some(id) = found.pending {
             if write.before_commit().next().is_some() {
-                write.make_way(&entity.keys, EntityState::Pending(id, found.row.etag)).await?;
+                write.make_way(entity.keys(), EntityState::Pending(id, found.row.etag)).await?;
                 return Ok(None);
             }
             return Ok(self.before(found));
@@ -309,7 +331,7 @@ impl BegunWrite {
             return replaces.then(|| Before { loaded: Loaded::default(), condition });
         }
         let mut loaded = found.into_loaded();
-        if self.entity.new.is_some() && self.entity.verb != Verb::Update {
+        if self.entity.new_rows().is_some() && self.entity.verb != Verb::Update {
             // Included properties that a crash left behind are written again, whatever the entity says.
             let propagated: Vec<_> = self.write.schema.propagated().collect();
             for row in loaded.rows.iter_mut().filter(|row| propagated.contains(&row.layout)) {
@@ -324,36 +346,39 @@ impl BegunWrite {
 
     /// Returns the result of [`read`](Self::read) for the case that exactly this entity is already stored.
     pub(super) fn if_unchanged(&self) -> Option<Before> {
-        let rows = self.entity.new.clone().filter(|_| self.reads())?.into_loaded();
+        let rows = self.entity.new_rows().filter(|_| self.reads())?.clone().into_loaded();
         Some(Before { loaded: Loaded { rows, unknown: None, until: None }, condition: IfMatch::Any })
     }
 
     /// Returns the operation on the entity's row, and the change of the entity's rows.
     pub(super) fn plan<'p>(&'p self, before: Option<&'p Before>) -> Planned<'p> {
-        let EntityWrite { verb, keys, new, old, expected, set, .. } = &self.entity;
-        let write = &self.write;
-        let loaded = old.as_ref().or(before.map(|before| &before.loaded));
+        let EntityWrite { verb, entity, old, expected, .. } = &self.entity;
+        let (write, keys, new) = (&self.write, self.entity.keys(), self.entity.new_rows());
+        let loaded = old.as_deref().or(before.map(|before| &before.loaded));
         let condition = match (expected, before) {
             (Some(etag), _) => Some(IfMatch::ETag(etag.clone())),
             (None, before) => before.map(|before| before.condition.clone()),
         };
-        let action = match (new, condition) {
-            (None, condition) if *verb == Verb::Patch => {
+        let action = match (entity, condition) {
+            (Entity::Keys(_), condition) => Action::Delete(condition.unwrap_or(IfMatch::Any)),
+            (Entity::Patched(_, set), condition) => {
                 Action::Merge(write.with_id(set.clone()), condition.unwrap_or(IfMatch::Any))
             }
-            (None, condition) => Action::Delete(condition.unwrap_or(IfMatch::Any)),
-            (Some(new), Some(condition)) => {
+            (Entity::Rows(new), Some(condition)) => {
                 let unknown = loaded.and_then(|loaded| loaded.unknown.as_deref());
                 Action::Replace(write.properties_over(unknown, new), condition)
             }
-            (Some(new), None) if *verb == Verb::Upsert && !write.schema.has_indexes() => {
+            (Entity::Rows(new), None) if *verb == Verb::Upsert && !write.schema.has_indexes() => {
                 Action::Upsert(write.properties(new))
             }
-            (Some(new), None) => Action::Insert(write.properties(new)),
+            (Entity::Rows(new), None) => Action::Insert(write.properties(new)),
         };
-        let change =
-            Change { old: loaded.map_or(&[], |loaded| &loaded.rows), new: new.as_ref().map_or(&[], |new| &new.rows) };
-        Planned { write, change, keys, action, defers: self.defers() }
+        let keeps = loaded.is_some_and(|loaded| loaded.unknown.is_some());
+        let is_checked = new.is_some_and(|new| new.is_checked);
+        let is_checked = (is_checked && !keeps && !write.schema.write_id, is_checked);
+        let old = loaded.map_or([].as_slice(), |loaded| &loaded.rows);
+        let change = Change { old, new: new.map_or(&[], |new| &new.index_rows) };
+        Planned { write, change, keys, action, is_checked, defers: self.defers() }
     }
 
     /// Returns the properties that the write has kept, although the struct does not know them.
@@ -377,7 +402,7 @@ impl BegunWrite {
         else {
             return false;
         };
-        let EntityWrite { verb, keys, .. } = &self.entity;
+        let (EntityWrite { verb, .. }, keys) = (&self.entity, self.entity.keys());
         let begins_anew = match verb {
             Verb::Upsert | Verb::Merge => true,
             // The row that is in the way may have expired. A look at it says more. Only after that does the insert depend on a

@@ -77,22 +77,19 @@ pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<
     let before = read(writes).await?;
     let planned: Vec<_> = writes.iter().zip(&before).map(|(write, before)| write.plan(before.as_ref())).collect();
     let committed = match planned.as_slice() {
-        [planned] if planned.takes_steps() => planned.execute_steps().await.map(|committed| vec![committed]),
-        planned => match commit(planned, in_the_way).await {
-            Ok(etags) => Ok(etags.into_iter().map(|etag| Committed { etag, read: None }).collect()),
-            Err(error) => Err(error.into()),
-        },
+        [planned] if planned.takes_steps() => {
+            planned.execute_steps().await.map(|Committed { etag, read }| (vec![etag], read))
+        }
+        planned => commit(planned, in_the_way).await.map(|etags| (etags, None)).map_err(WriteFailure::from),
     };
-    let committed: Vec<_> = committed.map_err(|failure| {
+    let (etags, mut read) = committed.map_err(|failure| {
         let lost_race = writes.iter().position(|write| write.lost_race(&failure.error));
         WriteFailure { lost_race, ..failure }
     })?;
-    let written = writes.iter().zip(before).zip(committed).map(|((write, before), Committed { etag, read })| Written {
-        etag,
-        unknown: write.kept(before),
-        read,
-    });
-    Ok(written.collect())
+    let written = writes.iter().zip(before).zip(etags);
+    Ok(written
+        .map(|((write, before), etag)| Written { etag, unknown: write.kept(before), read: read.take() })
+        .collect())
 }
 
 /// Reads the stored entities on which the writes depend.
@@ -137,9 +134,9 @@ impl BegunWrite {
         if let Some(etag) = written {
             return Ok(etag);
         }
-        let (row, reason) = (self.write.row_id(&self.entity.keys), "its ETag is not known".to_owned());
+        let (row, reason) = (self.write.row_id(self.entity.keys()), "its ETag is not known".to_owned());
         let mut error = OutcomeUnknownError::new(self.entity.verb.name(), row, reason);
-        error.now = self.write.row_now(&self.entity.keys).await;
+        error.now = self.write.row_now(self.entity.keys()).await;
         Err(Box::new(error).into())
     }
 }

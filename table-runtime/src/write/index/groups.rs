@@ -38,6 +38,9 @@ struct Operations {
     /// The positions of each operation: that of its group, and its own in the group. The hash is that of the group's
     /// position and the row key.
     rows: HashTable<(usize, usize)>,
+    /// The positions of the operations whose rows have to be checked against the service's limits. The others were checked
+    /// when their entity was encoded.
+    unchecked: Vec<(usize, usize)>,
     hasher: DefaultHashBuilder,
 }
 
@@ -48,9 +51,10 @@ impl Operations {
         table: Cow<'static, str>,
         RowKeys { partition_key, row_key }: &RowKeys,
         action: Action,
+        is_checked: bool,
     ) -> Result<usize, Action> {
         let group = self.group(table, partition_key);
-        let Self { groups, rows, hasher, .. } = self;
+        let Self { groups, rows, unchecked, hasher, .. } = self;
         let hash = |(group, row_key): (usize, &str)| hasher.hash_one((group, row_key));
         let is_row =
             |(other, at): &(usize, usize)| *other == group && groups[group].operations[*at].row_key == *row_key;
@@ -69,11 +73,17 @@ impl Operations {
                     | (Action::Upsert(properties), Action::Delete(_)) => Action::Upsert(properties),
                     (_, action) => return Err(action),
                 };
+                if !is_checked {
+                    unchecked.push((group, at));
+                }
                 Ok(at)
             }
             Entry::Vacant(place) => {
                 let at = groups[group].operations.len();
                 place.insert((group, at));
+                if !is_checked {
+                    unchecked.push((group, at));
+                }
                 groups[group].operations.push(Operation { row_key: row_key.clone(), action });
                 Ok(at)
             }
@@ -83,6 +93,13 @@ impl Operations {
     /// Returns the position of a partition's group.
     fn group(&mut self, table: Cow<'static, str>, partition_key: &str) -> usize {
         let Self { groups, partitions, hasher, .. } = self;
+        // Most operations concern the entities' partition.
+        if let Some(Group { table: first, partition_key: of_entities, .. }) = groups.first()
+            && *of_entities == partition_key
+            && *first == table
+        {
+            return 0;
+        }
         let hash = |group: &Group| hasher.hash_one((&*group.table, &*group.partition_key));
         let is_group = |at: &usize| groups[*at].table == table && groups[*at].partition_key == partition_key;
         match partitions.entry(hasher.hash_one((&*table, partition_key)), is_group, |at| hash(&groups[*at])) {
@@ -117,13 +134,15 @@ impl Grouped {
                 return Err(planned.twice());
             }
             let table = planned.write.table_of(planned.keys)?;
-            let position = operations.add(table, planned.keys, planned.action.clone());
+            let position = operations.add(table, planned.keys, planned.action.clone(), planned.is_checked.0);
             positions.push(position.map_err(|_| planned.twice())?);
         }
         let mut clash = None;
         for entity in planned.iter().filter(|entity| entity.write.schema.has_indexes()) {
             for IndexOperation { layout, keys, action } in entity.change.operations(entity.write, entity.keys, read) {
-                if operations.add(entity.write.schema.layouts[layout].table.into(), keys, action).is_err() {
+                let table = entity.write.schema.layouts[layout].table.into();
+                let is_checked = entity.is_checked.1 && !entity.write.marks(layout);
+                if operations.add(table, keys, action, is_checked).is_err() {
                     clash.get_or_insert_with(|| entity.clash(planned, layout, keys));
                 }
             }
@@ -138,7 +157,7 @@ impl Grouped {
         if let Some(first) = planned.first() {
             for Operation { row_key, action } in lists {
                 let keys = RowKeys { partition_key: first.keys.partition_key.clone(), row_key };
-                let _ = self.operations.add(first.write.schema.table().into(), &keys, action);
+                let _ = self.operations.add(first.write.schema.table().into(), &keys, action, false);
             }
         }
         self.check_count(planned, 0)
@@ -150,10 +169,12 @@ impl Grouped {
     /// An entity with many elements may have more rows in another partition than a group has room for. On a store whose
     /// transactions span partitions, they are several groups of one transaction.
     pub(super) fn checked(self) -> Result<(Vec<Group>, Vec<usize>)> {
-        let mut groups = self.operations.groups.into_iter();
+        let Operations { groups, unchecked, .. } = self.operations;
+        unchecked.iter().try_for_each(|(group, at)| groups[*group].check_row(&groups[*group].operations[*at]))?;
+        let mut groups = groups.into_iter();
         let of_entities: Vec<_> = groups.next().into_iter().collect();
         let groups: Vec<_> = of_entities.into_iter().chain(groups.flat_map(parts)).collect();
-        groups.iter().try_for_each(Group::check)?;
+        groups.iter().try_for_each(Group::check_size)?;
         Ok((groups, self.positions))
     }
 

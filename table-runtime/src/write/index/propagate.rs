@@ -98,7 +98,7 @@ impl Write {
         loop {
             let found = self.committed(keys).await?;
             let (rows, version) = match found {
-                Some(found) => (found.encoded.rows, Some(found.row.etag)),
+                Some(found) => (found.encoded.index_rows, Some(found.row.etag)),
                 None => (Vec::new(), None),
             };
             let copies = schema.propagated().filter(|layout| schema.holds(*layout) == Holds::Copy);

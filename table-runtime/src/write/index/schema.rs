@@ -1,6 +1,6 @@
 //! The rows of an entity in all of its layouts, without the entity's type.
 
-use std::ops::Deref;
+use std::{iter, ops::Deref};
 
 use table_store::{
     Error, Guid, Properties, PropertiesRef, Result, Row, RowId, RowRef, Ticks, Value, ValueRef,
@@ -47,11 +47,14 @@ impl Schema {
     }
 }
 
-/// The rows of an entity in the order of their layouts and keys: the primary row, then those of its indexes. An entity has
-/// any number of rows in an index.
+/// The rows of an entity.
 #[derive(Clone, Debug)]
 pub struct Encoded {
-    pub rows: Vec<EncodedRow>,
+    pub primary: EncodedRow,
+    /// The rows of its indexes, in the order of their layouts and keys. An entity has any number of rows in an index.
+    pub index_rows: Vec<EncodedRow>,
+    /// Whether all rows were checked against the service's limits.
+    pub is_checked: bool,
 }
 
 /// A row as it is written.
@@ -78,11 +81,12 @@ impl Encoded {
     /// that the error names the index, and comes before the first request of several; a single row is checked with its
     /// request.
     pub fn of(entity: &dyn WriteEntity) -> Result<Self> {
-        let encoded = Self::unchecked(entity)?;
+        let mut encoded = Self::unchecked(entity)?;
         let layouts = entity.info().layouts;
         if layouts.len() > 1 {
-            encoded.rows.iter().try_for_each(|row| check(&layouts[row.layout], row))?;
+            encoded.rows().try_for_each(|row| check(&layouts[row.layout], row))?;
             encoded.check_elements(entity.info())?;
+            encoded.is_checked = true;
         }
         Ok(encoded)
     }
@@ -91,7 +95,7 @@ impl Encoded {
     /// has one row in each of at most 49 indexes.
     pub fn check_elements(&self, info: &EntityInfo) -> Result<()> {
         let is_counted = |layout: &LayoutInfo| layout.index.is_none() || layout.is_same_partition();
-        let count = self.rows.iter().filter(|row| is_counted(&info.layouts[row.layout])).count();
+        let count = self.rows().filter(|row| is_counted(&info.layouts[row.layout])).count();
         if count <= limits::OPERATIONS {
             return Ok(());
         }
@@ -103,7 +107,7 @@ impl Encoded {
         let (what, found) = ("the entity has".to_owned(), format!("{count} rows{}", elements.collect::<String>()));
         let (table, limit) =
             (info.layouts[0].table.to_owned(), "100 rows in its partition, which one transaction can delete");
-        let row = RowId::of(&table, &self.primary().keys);
+        let row = RowId::of(&table, &self.primary.keys);
         Err(Box::new(LimitError::new(table, Some(row), what, found, limit)).into())
     }
 
@@ -117,8 +121,8 @@ impl Encoded {
         if let Some(kind) = kind {
             properties.push(entity::KIND, ValueRef::String(kind));
         }
-        let mut rows = Vec::with_capacity(layouts.len());
-        rows.push(EncodedRow { layout: 0, keys: primary, properties });
+        let primary = EncodedRow { layout: 0, keys: primary, properties: properties.shared() };
+        let mut index_rows = Vec::with_capacity(layouts.len() - 1);
         for (layout, info) in layouts.iter().enumerate().skip(1) {
             // All rows of an index have the same properties.
             let mut properties: Option<Properties> = None;
@@ -127,51 +131,50 @@ impl Encoded {
                     properties.clone()
                 } else {
                     let begun = if info.is_copy() { stored.clone() } else { Properties::with_capacity(64) };
-                    entity::index_properties(entity, layout, &keys, begun)?
+                    entity::index_properties(entity, layout, &keys, begun)?.shared()
                 };
                 if info.each().is_some() {
                     properties.get_or_insert_with(|| of_row.clone());
                 }
-                rows.push(EncodedRow { layout, keys, properties: of_row });
+                index_rows.push(EncodedRow { layout, keys, properties: of_row });
             }
         }
-        Ok(Self { rows })
+        Ok(Self { primary, index_rows, is_checked: false })
     }
 
-    /// Returns the entity's own row.
-    pub fn primary(&self) -> &EncodedRow {
-        // `unchecked` writes it first.
-        self.rows.first().unwrap_or_else(|| unreachable!("an entity has a primary key"))
+    /// Returns all rows of the entity.
+    pub fn rows(&self) -> impl Iterator<Item = &EncodedRow> {
+        iter::once(&self.primary).chain(&self.index_rows)
     }
 
-    /// Returns the entity's rows in a layout.
+    /// Returns the entity's rows in an index.
     pub fn rows_in(&self, layout: usize) -> impl Iterator<Item = &EncodedRow> {
-        self.rows.iter().filter(move |row| row.layout == layout)
+        self.index_rows.iter().filter(move |row| row.layout == layout)
     }
 
-    /// Returns the entity's row in a layout that has these keys.
+    /// Returns the entity's row in an index that has these keys.
     pub fn row(&self, layout: usize, keys: &RowKeys) -> Option<&EncodedRow> {
-        let at = self.rows.binary_search_by(|row| (row.layout, &row.keys).cmp(&(layout, keys)));
-        Some(&self.rows[at.ok()?])
+        let at = self.index_rows.binary_search_by(|row| (row.layout, &row.keys).cmp(&(layout, keys)));
+        Some(&self.index_rows[at.ok()?])
     }
 
-    /// Checks whether the entity has the row with these keys in a layout: whether it has the value of an index row.
+    /// Checks whether the entity has the row with these keys in an index: whether it has the value of the row.
     pub fn has(&self, layout: usize, keys: &RowKeys) -> bool {
         self.row(layout, keys).is_some()
     }
 
     /// Adds properties to the entity's own row that its struct does not know.
     pub fn keep(&mut self, unknown: &Unknown, is_known: impl Fn(&str) -> bool) {
-        let Some(primary) = self.rows.first_mut() else { return };
         for (name, value) in unknown.iter().flat_map(|unknown| unknown.iter()).filter(|(name, _)| !is_known(name)) {
-            primary.properties.push(name, value);
+            self.primary.properties.push(name, value);
+            self.is_checked = false;
         }
     }
 
     /// Returns the rows in the form that a write compares with the new rows.
     pub fn into_loaded(self) -> LoadedRows {
         let loaded = |row: EncodedRow| LoadedRow { layout: row.layout, keys: row.keys, included: Some(row.properties) };
-        self.rows.into_iter().map(loaded).collect()
+        iter::once(self.primary).chain(self.index_rows).map(loaded).collect()
     }
 }
 

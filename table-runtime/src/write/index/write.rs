@@ -170,9 +170,14 @@ impl Write {
         self.schema.propagated().filter(move |_| in_steps)
     }
 
-    /// Returns the properties of an index row. A claim in another partition also has the write id.
+    /// Checks whether the rows of an index have the write id: claims in another partition do.
+    pub fn marks(&self, layout: usize) -> bool {
+        self.schema.is_unique(layout) && !self.schema.layouts[layout].is_same_partition()
+    }
+
+    /// Returns the properties of an index row.
     pub fn index_properties(&self, row: &EncodedRow) -> Properties {
-        if !self.schema.is_unique(row.layout) || self.schema.layouts[row.layout].is_same_partition() {
+        if !self.marks(row.layout) {
             return row.properties.clone();
         }
         let mut properties = row.properties.clone_with_room(32);
@@ -192,13 +197,13 @@ impl Write {
 
     /// Returns the entity's properties, with the write id if the entity has a `WriteId`.
     pub fn properties(&self, encoded: &Encoded) -> Properties {
-        self.with_id(encoded.primary().properties.clone())
+        self.with_id(encoded.primary.properties.clone())
     }
 
     /// Returns the entity's properties for a write over a stored row, with the row's properties that the struct does not
     /// know.
     pub fn properties_over(&self, unknown: Option<&Properties>, encoded: &Encoded) -> Properties {
-        let mut properties = encoded.primary().properties.clone();
+        let mut properties = encoded.primary.properties.clone();
         for (name, value) in unknown.into_iter().flat_map(Properties::iter) {
             properties.push(name, value);
         }
@@ -362,7 +367,7 @@ impl Write {
 
     /// Fences an entity: gives it a new version and changes nothing else. A writer that read it before cannot commit.
     pub async fn fence(&self, found: &FoundEntity) -> Result<WriteAnswer> {
-        let keys = &found.encoded.primary().keys;
+        let keys = &found.encoded.primary.keys;
         let merge = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
         self.send(&single(self.schema.table(), keys, merge)?).await
     }

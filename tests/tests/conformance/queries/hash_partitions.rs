@@ -6,6 +6,7 @@ use anyhow::Result;
 use futures_util::TryStreamExt;
 use table_runtime::{
     Copied, Error, Query, TableEntity, Tables,
+    backend::Backend as _,
     cost::{AtMost, FanOut},
     error::ParseCursorError,
 };
@@ -232,18 +233,26 @@ async fn a_fan_out_takes_one_request_for_each_partition(store: &Store) -> Result
     devices(tables, 30).await?;
     store.probe.requests();
     let expect = |what: &str, requests: usize| assert_eq!(store.probe.requests(), requests, "{what}");
+    // A store in this process is asked for few rows of each partition, and again where a partition has more.
+    let expect_shares = |what: &str| {
+        if store.shared.describe().may_lose_answers {
+            expect(what, 16);
+        } else {
+            assert!((16..32).contains(&store.probe.requests()), "{what}");
+        }
+    };
     Device::by_key("acme").take(10).all(tables).await?;
-    expect("take", 16);
+    expect_shares("take");
     Device::by_key("acme").all(tables).await?;
     expect("all", 16);
     Device::by_key("acme").first(tables).await?;
-    expect("first", 16);
+    expect_shares("first");
     Device::by_key("acme").count(tables).await?;
     expect("count", 16);
     Device::by_key("acme").take(0).all(tables).await?;
     expect("nothing", 0);
     Device::by_key("acme").page(tables, 5, None).await?;
-    expect("page", 16);
+    expect_shares("page");
     Device::by_key("acme").eq(7).get(tables).await?;
     expect("get", 1);
     Ok(())
