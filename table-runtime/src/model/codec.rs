@@ -155,7 +155,7 @@ impl<'a> RowReader<'a> {
 
     /// Reads a field, which is mostly stored with the type `ty`. Most rows store the properties in the order of the
     /// fields, so the next one is tried first.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(
         clippy::inline_always,
         reason = "then the name and the type are constants, and the value stays in registers"

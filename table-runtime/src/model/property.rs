@@ -148,7 +148,7 @@ pub trait Property: Sized {
     }
 
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `RowReader::property`")]
     fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<Self> {
         row.property(name_of(name, parts), Self::TYPE, |value| Self::from_value(value))
@@ -280,7 +280,7 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
         self.as_ref().map_or(Ok(None), |value| value.to_value(scratch))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
     fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
         value.map(|value| T::from_value(Some(value))).transpose()
@@ -304,7 +304,7 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
         self.as_ref().map_or(Ok(()), |value| value.store_in(name, parts, properties))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `RowReader::property`")]
     fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<Self> {
         if T::PARTS.is_empty() {
@@ -390,7 +390,7 @@ macro_rules! by_value {
                 write(*self).map(Some)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
             fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
                 let read: fn(ValueRef<'_>) -> Option<Self> = $read;
@@ -475,7 +475,7 @@ macro_rules! borrowed {
                 Ok(Some(ValueRef::$variant(self)))
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
             fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
                 match value {
@@ -549,7 +549,7 @@ where
         Ok(Some(ValueRef::Binary(self.as_bytes())))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
     fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
         match value {

@@ -86,7 +86,7 @@ pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
 /// Returns the value of the property `name`, leaves in `bytes` the properties after it, and adds the number of its bytes
 /// to `found`. Returns `Some(None)` and changes nothing if there is no such property. Returns `None` if the bytes that
 /// were read are damaged.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[allow(clippy::inline_always, reason = "a value is returned through memory, and copied from there")]
 #[allow(clippy::option_option, reason = "a value that may be missing, if nothing is damaged")]
 pub(super) fn find<'a>(
@@ -111,7 +111,7 @@ pub(super) fn find<'a>(
 /// Returns the value of the first property if its name is `name` and its type is `ty`, and leaves in `bytes` the
 /// properties after it. Returns `None` and changes nothing if it has another name, a long one, another type, or is
 /// damaged.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[allow(clippy::inline_always, reason = "then the name and the type are constants, and the value stays in registers")]
 pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: PropertyName<'_>, ty: PropertyType) -> Option<ValueRef<'a>> {
     let (length, rest) = bytes.split_first()?;
@@ -131,7 +131,7 @@ pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: PropertyName<'_>, ty: Prop
 }
 
 /// Returns the byte for the type of a value.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[allow(clippy::inline_always, reason = "as of `next_if`")]
 const fn tag(ty: PropertyType) -> u8 {
     match ty {
@@ -197,7 +197,7 @@ pub(super) fn check(bytes: &[u8]) -> bool {
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn value(&mut self) -> Option<ValueRef<'a>> {
         let tag = self.byte()?;
@@ -205,7 +205,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// Reads the value after the byte for its type.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn tagged(&mut self, tag: u8) -> Option<ValueRef<'a>> {
         Some(match tag {
@@ -223,7 +223,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// Skips a value. Damage is detected in the length of the value, but not in its contents.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn skip_value(&mut self) -> Option<()> {
         let length = match self.byte()? {
@@ -267,7 +267,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn varint(&mut self) -> Option<u64> {
         let (number, rest) = match *self.0 {
@@ -280,14 +280,14 @@ impl<'a> Bytes<'a> {
         Some(number)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn zigzag(&mut self) -> Option<i64> {
         let number = self.varint()?;
         Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn byte(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;
@@ -295,7 +295,7 @@ impl<'a> Bytes<'a> {
         Some(*byte)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (array, rest) = self.0.split_first_chunk()?;
@@ -303,7 +303,7 @@ impl<'a> Bytes<'a> {
         Some(*array)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn slice(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.varint()?).ok()?;
@@ -312,7 +312,7 @@ impl<'a> Bytes<'a> {
         Some(slice)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn text(&mut self) -> Option<&'a str> {
         text(self.slice()?)

@@ -15,7 +15,7 @@ pub struct PropertyName<'a> {
 
 impl PropertyName<'_> {
     /// Returns the number of bytes of the whole name.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "then the length of a constant name is a constant")]
     pub const fn length(self) -> usize {
         let between = !self.outer.is_empty() && !self.inner.is_empty();
@@ -24,7 +24,7 @@ impl PropertyName<'_> {
 
     /// Checks whether these are the bytes of the name. Names are short: calling the function that compares memory takes
     /// longer than comparing them here.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `length`")]
     pub(super) fn is(self, name: &[u8]) -> bool {
         let same = |left: &[u8], right: &str| {
@@ -44,7 +44,7 @@ impl PropertyName<'_> {
 }
 
 impl<'a> From<&'a str> for PropertyName<'a> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `length`")]
     fn from(name: &'a str) -> Self {
         Self { outer: name, inner: "" }

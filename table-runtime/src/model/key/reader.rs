@@ -58,7 +58,7 @@ impl<'a> KeyReader<'a> {
     }
 
     /// Returns the text of the next part.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "then `last` is a constant, as it is in generated code")]
     fn next<K: Kind, N: Encode<K>>(&mut self, last: bool) -> Result<&'a str> {
         self.read += 1;
@@ -76,7 +76,7 @@ impl<'a> KeyReader<'a> {
     }
 
     /// Reads a field from the next part.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "then `last` is a constant, as it is in generated code")]
     pub(super) fn field<T: KeyPart, N: Decode<T::Kind>>(&mut self, last: bool) -> Result<T> {
         let text = self.next::<T::Kind, N>(last)?;
@@ -130,7 +130,7 @@ impl<'a> KeyReader<'a> {
     }
 
     /// Skips the next part, which cannot be read back.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "then `last` is a constant, as it is in generated code")]
     pub(super) fn skip<K: Kind, N: Encode<K>>(&mut self, last: bool) -> Result<()> {
         self.next::<K, N>(last).map(drop)

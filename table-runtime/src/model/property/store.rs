@@ -163,7 +163,7 @@ impl<T: Property> Store<T> for Native {
         value.store_in(name, parts, properties)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `RowReader::property`")]
     fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<T> {
         T::load_in(name, parts, row)
