@@ -2,14 +2,17 @@
 //! entities.
 //!
 //! - `cargo bench -p benches --bench embedded` compares the stores.
+//! - `-- compare` prints besides what is slower, in relation to the references, than `docs/performance.md` says.
+//! - `-- record` writes the table to `docs/performance.md`.
 //! - `cargo bench -p benches --bench embedded -- growth` shows how the cost grows with rows, indexes and hash
 //!   partitions. The largest store has 1,000 thousand rows, or as many thousands as `-- growth 10000` says.
 //!
-//! Both print tables in Markdown. `docs/performance.md` explains the figures. The files are in the target folder. The
+//! All print tables in Markdown. `docs/performance.md` explains the figures. The files are in the target folder. The
 //! time of a durable write depends mostly on the disk of that folder.
 
 mod entities;
 mod growth;
+mod recorded;
 mod report;
 mod sqlite;
 mod stores;
@@ -33,33 +36,44 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let thousands = arguments.get(1).map_or(Ok(1000), |thousands| thousands.parse());
     match (arguments.first().map(String::as_str), thousands) {
-        (None, _) => compare(folder.path()),
+        (None, _) => drop(compare(folder.path())),
+        (Some("compare"), _) => {
+            let (_, lines) = compare(folder.path());
+            recorded::compare(&STORES, &lines).expect("the recorded table");
+        }
+        (Some("record"), _) => recorded::record(&compare(folder.path()).0).expect("the document"),
         (Some("growth"), Ok(thousands)) => growth::print(folder.path(), thousands),
         _ => {
-            eprintln!("expected no argument, or `growth`, or `growth` and the thousands of rows of the largest store");
+            eprintln!(
+                "expected no argument, or `compare`, or `record`, or `growth`, or `growth` and the thousands of rows of the largest store"
+            );
             return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
 }
 
-/// Prints the times of the stores.
-fn compare(folder: &Path) {
+const STORES: [&str; 4] = ["table-runtime", "bare redb", "native_db", "SQLite"];
+
+/// Prints the times of the stores. Returns the table and its lines.
+fn compare(folder: &Path) -> (String, Vec<Line>) {
     println!("median time of an item, (its ratio to table-runtime), [requests of an item]\n");
     let mut lines = reads(folder);
     lines.push(inserts(folder, "one insert on disk, no index", 1, 40));
+    lines.push(inserts_one_after_another(folder));
     lines.extend(indexed_inserts(folder));
     lines.push(inserts(folder, "100 inserts of one partition", 100, 20));
     lines.push(tasks(folder));
     let first_bulk = lines.len();
     lines.extend(bulk(folder));
     lines.push(verify(folder));
-    report::print(&["table-runtime", "bare redb", "native_db", "SQLite"], &mut lines);
+    let table = report::print(&STORES, &mut lines);
 
     let against_plain = |line: usize| Some(lines[first_bulk + line].median(0)? / lines[first_bulk].median(0)?);
     if let (Some(indexed), Some(in_steps)) = (against_plain(1), against_plain(2)) {
         println!("\nThe time of a bulk load without indexes × {indexed:.2} = with two; × {in_steps:.2} = in steps.");
     }
+    (table, lines)
 }
 
 /// Returns a generator of pseudo-random numbers, the same in each run.
@@ -162,20 +176,39 @@ fn inserts(folder: &Path, title: &str, count: u32, samples: u32) -> Line {
         .column(writing(count, move |customers: &[Plain]| sqlite.insert(customers)))
 }
 
+/// Each store does ten before the next one goes on, so that its threads and memory are as warm as in a program.
+fn inserts_one_after_another(folder: &Path) -> Line {
+    const COUNT: u32 = 10;
+    fn each(customers: &[Plain], insert: impl Fn(&[Plain]) -> Sample) -> Sample {
+        timed(|| customers.chunks(1).map(&insert).for_each(drop))
+    }
+    let ours = Ours::new::<Plain>(&folder.join("each-ours"));
+    let bare = Bare::new(&folder.join("each-bare"));
+    let native = NativeDb::new(&folder.join("each-native"));
+    let sqlite = Sqlite::new(&folder.join("each-sqlite"));
+    Line::new("10 inserts on disk, one after another, each", COUNT, 20)
+        .column(writing(COUNT, move |customers| each(customers, |one| ours.insert(one))))
+        .column(writing(COUNT, move |customers| each(customers, |one| bare.insert(one))))
+        .column(writing(COUNT, move |customers| each(customers, |one| native.insert(one))))
+        .column(writing(COUNT, move |customers| each(customers, |one| sqlite.insert(one))))
+}
+
 fn indexed_inserts(folder: &Path) -> [Line; 2] {
     let ours = Ours::new::<TwoIndexes>(&folder.join("two-ours"));
     let bare = Bare::new(&folder.join("two-bare"));
     let native = NativeDb::new(&folder.join("two-native"));
     let sqlite = Sqlite::indexed(&folder.join("two-sqlite"));
     let in_steps = Ours::in_steps::<TwoIndexes>(&folder.join("two-steps"));
+    let in_one = Bare::new(&folder.join("two-one"));
     [
         Line::new("one insert on disk, two cross-partition indexes", 1, 40)
             .column(writing(1, move |customers: &[TwoIndexes]| ours.insert(customers)))
             .column(writing(1, move |customers| bare.insert_indexed(customers)))
             .column(writing(1, move |customers: &[TwoIndexes]| native.insert(customers)))
             .column(writing(1, move |customers: &[TwoIndexes]| sqlite.insert(customers))),
-        Line::new("the same in steps", 1, 40)
-            .column(writing(1, move |customers: &[TwoIndexes]| in_steps.insert(customers))),
+        Line::new("the same in steps; bare redb: in one", 1, 40)
+            .column(writing(1, move |customers: &[TwoIndexes]| in_steps.insert(customers)))
+            .column(writing(1, move |customers| in_one.insert_indexed(customers))),
     ]
 }
 
@@ -208,12 +241,9 @@ fn bulk(folder: &Path) -> [Line; 3] {
             .column(loading(file("two-bare"), ROWS, Bare::new, Bare::insert_indexed))
             .column(loading::<TwoIndexes, _>(file("two-native"), ROWS, NativeDb::new, NativeDb::insert))
             .column(loading::<TwoIndexes, _>(file("two-sqlite"), ROWS, Sqlite::indexed, Sqlite::insert)),
-        Line::new("the same in steps", IN_STEPS, 1).column(loading::<TwoIndexes, _>(
-            file("steps"),
-            IN_STEPS,
-            Ours::in_steps::<TwoIndexes>,
-            Ours::insert,
-        )),
+        Line::new("bulk load in steps; bare redb: in one", IN_STEPS, 1)
+            .column(loading::<TwoIndexes, _>(file("steps"), IN_STEPS, Ours::in_steps::<TwoIndexes>, Ours::insert))
+            .column(loading(file("one"), IN_STEPS, Bare::new, Bare::insert_indexed)),
     ]
 }
 
@@ -221,8 +251,12 @@ fn verify(folder: &Path) -> Line {
     const CUSTOMERS: u32 = 50_000;
     let ours = Ours::new::<ThreeIndexes>(&folder.join("verify-ours"));
     ours.insert(&(0..CUSTOMERS).map(ThreeIndexes::new).collect::<Vec<_>>());
-    Line::new("verify, three cross-partition indexes", CUSTOMERS, 1).column(move || {
-        let findings = || runtime().block_on(ours.tables.verify::<ThreeIndexes>().all()).unwrap();
-        ours.measured(|| assert_eq!(findings(), []))
-    })
+    let bare = Bare::new(&folder.join("verify-bare"));
+    bare.insert_indexed(&(0..CUSTOMERS).map(TwoIndexes::new).collect::<Vec<_>>());
+    Line::new("verify, three cross-partition indexes; bare redb: a read of two", CUSTOMERS, 1)
+        .column(move || {
+            let findings = || runtime().block_on(ours.tables.verify::<ThreeIndexes>().all()).unwrap();
+            ours.measured(|| assert_eq!(findings(), []))
+        })
+        .column(move || timed(|| assert_eq!(bare.count_indexed(), 3 * CUSTOMERS as usize)))
 }

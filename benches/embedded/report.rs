@@ -1,6 +1,7 @@
 //! The measurement of works, and the table of their times.
 
 use std::{
+    fmt::Write as _,
     hint::black_box,
     time::{Duration, Instant},
 };
@@ -94,10 +95,20 @@ impl Line {
         (items > 0).then(|| requests as f64 / items as f64)
     }
 
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Returns the ratio of a column's median time to that of the first column; `None` for that one, and for an empty
+    /// column.
+    pub(crate) fn ratio(&self, column: usize) -> Option<f64> {
+        Some(self.median(column).filter(|_| column > 0)? / self.median(0)?)
+    }
+
     /// Returns the cell: the time of an item, its ratio to the first column, and the requests of an item.
     fn cell(&self, column: usize) -> String {
         let Some(time) = self.median(column) else { return String::new() };
-        let ratio = self.median(0).filter(|_| column > 0).map(|first| format!(" ({:.2}×)", time / first));
+        let ratio = self.ratio(column).map(|ratio| format!(" ({ratio:.2}×)"));
         let requests = self.requests(column).map(|requests| format!(" [{requests:.3}]"));
         [Some(unit(time)), ratio, requests].into_iter().flatten().collect()
     }
@@ -111,15 +122,17 @@ fn unit(seconds: f64) -> String {
     }
 }
 
-/// Measures the lines, and prints them as a table in Markdown.
-pub(crate) fn print(titles: &[&str], lines: &mut [Line]) {
+/// Measures the lines, and prints them as a table in Markdown. Returns the table.
+pub(crate) fn print(titles: &[&str], lines: &mut [Line]) -> String {
     lines.iter_mut().for_each(Line::warm_up);
     for _ in 0..PASSES {
         lines.iter_mut().for_each(Line::measure);
     }
-    println!("| | {} |\n|---|{}", titles.join(" | "), "---|".repeat(titles.len()));
+    let mut table = format!("| | {} |\n|---|{}\n", titles.join(" | "), "---|".repeat(titles.len()));
     for line in lines {
         let cells: Vec<_> = (0..titles.len()).map(|column| line.cell(column)).collect();
-        println!("| {} | {} |", line.title, cells.join(" | "));
+        let _ = writeln!(table, "| {} | {} |", line.title, cells.join(" | "));
     }
+    print!("{table}");
+    table
 }
