@@ -283,11 +283,11 @@ impl RowSet {
         });
     }
 
-    /// Makes room for so many rows of the size of this one.
+    /// Makes room for so many rows of the size of this one. Large rows get no more room than for 64 KiB of properties.
     #[doc(hidden)]
     pub fn reserve(&mut self, rows: usize, row: RowRef<'_>) {
         self.keys.reserve(rows * (row.partition_key.len() + row.row_key.len()));
-        self.properties.reserve(rows * row.properties.as_bytes().len());
+        self.properties.reserve((rows * row.properties.as_bytes().len()).min(1 << 16));
         self.rows.reserve(rows);
     }
 
