@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         (Some("growth"), Ok(thousands)) => growth::print(folder.path(), thousands),
         _ => {
             eprintln!(
-                "expected no argument, or `compare`, or `record`, or `growth`, or `growth` and the thousands of rows of the largest store"
+                "expected no argument, `compare`, `record`, `growth`, or `growth` and the largest store's thousands of rows"
             );
             return ExitCode::FAILURE;
         }

@@ -118,8 +118,9 @@ pub struct Description<'a> {
     /// ones. It never falls. Bulk writes have fewer transactions in flight when it grows. A store that slows down its
     /// callers by itself, such as one in the same process, need not count.
     pub overloads: u64,
-    /// False if each request is answered, as in a store in the same process. Otherwise a caller gives up a write that is not
-    /// answered in time.
+    /// False if each request is answered at once, as in a store in the same process: a query of hash partitions then asks one
+    /// partition after another, for few rows at a time. Otherwise a caller gives up a write that is not answered in time, and
+    /// partitions are asked side by side. A store that is reached by a network says true.
     pub may_lose_answers: bool,
     /// Clock by which callers wait and measure how long they may rely on what they read.
     pub clock: &'a dyn Clock,
