@@ -34,8 +34,8 @@ fn rows(folder: &Path, sizes: [u32; 3]) -> Vec<Line> {
     let mut get = Line::new("point get", 1000, 40);
     let mut range = Line::new("range of 100, owned, a row", 100 * 20, 40);
     let mut insert = Line::new("one insert on disk", 1, 40);
-    for thousands in sizes {
-        let file = folder.join(format!("posts-{thousands}"));
+    for (store, thousands) in sizes.into_iter().enumerate() {
+        let file = folder.join(format!("posts-{store}"));
         let ours = Arc::new(Ours::of_authors(&file, thousands.into()));
         runtime().block_on(async {
             ours.tables.create::<Plain>().await.unwrap();
