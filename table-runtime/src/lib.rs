@@ -229,9 +229,9 @@ pub mod types {
             },
         },
         query::{
-            Access, AnyAccess, Borrowed, Bounds, Complete, Done, Entities, HasPart, Keyed, Lookup, OneEntity, Opened,
-            OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest, SameAs, Sorted, Spread,
-            Unique, Unopened, Variant, View,
+            Access, AnyAccess, Borrowed, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed, Lookup, OneEntity,
+            Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest, SameAs,
+            SkipUnreadable, Sorted, Spread, Unique, Unopened, Variant, View,
         },
         write::{
             bin::ToBin,

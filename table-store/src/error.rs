@@ -5,6 +5,7 @@ use std::{fmt, path::PathBuf};
 use crate::{DamagedProperties, Row, RowId};
 
 mod bulk;
+mod cursor;
 mod name;
 pub(crate) mod problem;
 mod request;
@@ -231,6 +232,8 @@ pub struct KeyError {
     pub field: &'static str,
     /// Problem, with the value and the limit.
     pub problem: KeyProblem,
+    /// Position after the row: see [`Error::cursor`].
+    cursor: Option<Box<str>>,
 }
 
 impl KeyError {
@@ -243,7 +246,7 @@ impl KeyError {
         field: &'static str,
         problem: KeyProblem,
     ) -> Self {
-        Self { table, row, layout, field, problem }
+        Self { table, row, layout, field, problem, cursor: None }
     }
 }
 
@@ -260,13 +263,15 @@ pub struct VersionError {
     pub known: u32,
     /// Reason why the row cannot be read.
     pub problem: VersionProblem,
+    /// Position after the row: see [`Error::cursor`].
+    cursor: Option<Box<str>>,
 }
 
 impl VersionError {
     /// Returns the error of these fields.
     #[doc(hidden)]
     pub fn new(row: RowId, found: u32, known: u32, problem: VersionProblem) -> Self {
-        Self { row, found, known, problem }
+        Self { row, found, known, problem, cursor: None }
     }
 }
 
@@ -323,13 +328,15 @@ pub struct UnknownPropertiesError {
     pub row: RowId,
     /// Names of the properties, in the order of the row.
     pub properties: Vec<String>,
+    /// Position after the row: see [`Error::cursor`].
+    cursor: Option<Box<str>>,
 }
 
 impl UnknownPropertiesError {
     /// Returns the error of these fields.
     #[doc(hidden)]
     pub fn new(row: RowId, properties: Vec<String>) -> Self {
-        Self { row, properties }
+        Self { row, properties, cursor: None }
     }
 }
 
@@ -349,13 +356,15 @@ pub struct PropertyError {
     /// `true` if the property is that of a stored row; `false` if no property can hold the field's value, and nothing was
     /// sent.
     pub stored: bool,
+    /// Position after the row: see [`Error::cursor`].
+    cursor: Option<Box<str>>,
 }
 
 impl PropertyError {
     /// Returns the error of these fields.
     #[doc(hidden)]
     pub fn new(row: RowId, property: String, expected: String, found: String, stored: bool) -> Self {
-        Self { row, property, expected, found, stored }
+        Self { row, property, expected, found, stored, cursor: None }
     }
 }
 
@@ -702,6 +711,7 @@ mod tests {
             layout: "key",
             field: "posted",
             problem: KeyProblem::Malformed { expected: "a time".into(), found: words.to_owned() },
+            cursor: None,
         };
         let limit = |row: Option<RowId>| LimitError {
             table: words.to_owned(),
@@ -716,14 +726,15 @@ mod tests {
             expected: expected.to_owned(),
             found: words.to_owned(),
             stored: true,
+            cursor: None,
         };
-        let version = |problem| VersionError { row: row(words), found: 3, known: 2, problem };
+        let version = |problem| VersionError::new(row(words), 3, 2, problem);
         vec![
             Box::new(key(None)).into(),
             Box::new(key(Some(row(words)))).into(),
             Box::new(property("Edm.Int32")).into(),
             Box::new(property(words)).into(),
-            Box::new(UnknownPropertiesError { row: row(words), properties: vec![name(), name()] }).into(),
+            Box::new(UnknownPropertiesError::new(row(words), vec![name(), name()])).into(),
             Box::new(version(VersionProblem::Newer)).into(),
             Box::new(version(VersionProblem::Older)).into(),
             Box::new(version(VersionProblem::Failed(words.to_owned()))).into(),
@@ -853,7 +864,7 @@ mod tests {
         assert_eq!([429, 403, 400, 500, 503].map(|status| service(status).status()), [429, 500, 500, 503, 503]);
         let property = |stored| -> Error {
             let (property, expected, found) = ("Likes".to_owned(), String::new(), String::new());
-            Box::new(PropertyError { row: row("a"), property, expected, found, stored }).into()
+            Box::new(PropertyError::new(row("a"), property, expected, found, stored)).into()
         };
         assert_eq!([property(true).status(), property(false).status()], [500, 400]);
         assert_eq!(property(false).public_message(), "`Likes` has a value that cannot be stored");

@@ -13,7 +13,8 @@ use crate::model::layout::{EntityDescription, Fields, Layout, PropertyInfo, writ
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
 /// unreadable, the assertion fails in a test before the change reaches the data. The file holds the types of properties,
 /// but not the content of JSON, the names of an enum's variants and the code of an index's predicate: they can change
-/// unnoticed. The path is relative to the package's folder.
+/// unnoticed. A test of your own that reads a stored text, such as
+/// `serde_json::from_str::<Status>("\"Waiting\"")`, notices a renamed variant. The path is relative to the package's folder.
 ///
 /// Keep the file with the source. If the file is missing, the assertion writes it and fails this once. To accept a
 /// change, run the test with `TABLE_LAYOUTS=overwrite`, do what the message asks for, and commit the file.

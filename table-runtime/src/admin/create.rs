@@ -152,6 +152,10 @@ impl Tables {
     /// their structs fit. If an index is new to an entity that was recorded before, it is recorded as building, and
     /// queries refuse it until [`backfill`](Self::backfill) has built it.
     ///
+    /// It cannot see the content of JSON, of `#[property(text)]` and of other types of yours: a variant or a field of one that
+    /// is renamed makes stored rows unreadable, and nothing refuses the program. Keep the old name with serde's `alias`, and
+    /// let lists [go on](crate::guide::paging#rows-that-cannot-be-read) after such rows.
+    ///
     /// An entity is recorded under its kind, or else under the struct's name. A renamed struct names the earlier name:
     /// `#[table(was = "Person")]`. Fields may be renamed if their properties keep their names. Records of a deleted table
     /// are removed when the table is created again.

@@ -10,14 +10,15 @@ use table_store::{
 };
 
 use super::{
-    Entities, Explain, OwnedView, PageOf,
+    Entities, Explain, OwnedView, PageOf, SkipUnreadable,
     point::{self, IsMatch},
     view::is_match,
 };
 use crate::{
     client::tables::Tables,
+    model::codec::is_unreadable,
     model::cost::{self, Cost as _},
-    read::{FoundRow, OnePage, Plan, Reached, Source},
+    read::{FoundRow, OnUnreadable, OnePage, Plan, Reached, Skipping, Source, skip_or_fail},
 };
 
 /// A query whose type has only its results, such as `BoxedRows<Stored<Post>>`: a function can return it, a struct can
@@ -112,10 +113,18 @@ impl<T: Send + 'static> BoxedRows<T> {
     /// # Errors
     /// Fails with the errors of [`Rows::all`](crate::Rows::all).
     pub fn all(self, tables: &Tables) -> BoxFuture<'_, Result<Vec<T>>> {
+        self.all_or_skip(tables, None)
+    }
+
+    pub(super) fn all_or_skip<'t>(
+        self,
+        tables: &'t Tables,
+        skip: Option<OnUnreadable<'t>>,
+    ) -> BoxFuture<'t, Result<Vec<T>>> {
         let running = self.begin(tables, "all");
         Box::pin(observed(running, async move {
             let mut items = Vec::with_capacity(self.plan.take.unwrap_or(0).min(INITIAL_CAPACITY));
-            self.read(tables, &mut items).await?;
+            self.read(tables, &mut items, skip).await?;
             Ok(items)
         }))
     }
@@ -125,27 +134,39 @@ impl<T: Send + 'static> BoxedRows<T> {
     /// # Errors
     /// Fails with the errors of [`Rows::all`](crate::Rows::all).
     pub fn first(self, tables: &Tables) -> BoxFuture<'_, Result<Option<T>>> {
+        self.first_or_skip(tables, None)
+    }
+
+    pub(super) fn first_or_skip<'t>(
+        self,
+        tables: &'t Tables,
+        skip: Option<OnUnreadable<'t>>,
+    ) -> BoxFuture<'t, Result<Option<T>>> {
         let running = self.begin(tables, "first");
         let first = self.take(1);
         Box::pin(observed(running, async move {
             let mut items = Vec::new();
-            first.read(tables, &mut items).await?;
+            first.read(tables, &mut items, skip).await?;
             Ok(items.pop())
         }))
     }
 
     /// Returns a stream of the rows: see [`Rows::stream`](crate::Rows::stream).
     pub fn stream(self, tables: &Tables) -> Entities<T> {
+        self.stream_or_skip(tables, None)
+    }
+
+    pub(super) fn stream_or_skip(self, tables: &Tables, skip: Option<OnUnreadable<'static>>) -> Entities<T> {
         let (table, running) = (self.plan.table(), self.begin(tables, "stream"));
         match self.reads {
             Reads::Rows(reached, _) => {
-                Entities::new(table, running, Source::new(&self.plan, tables, reached), self.give)
+                Entities::new(table, running, Source::new(&self.plan, tables, reached), self.give, skip)
             }
             Reads::Point => {
                 let tables = tables.clone();
                 Entities::once(table, running, async move {
                     let mut items = Vec::new();
-                    self.read(&tables, &mut items).await?;
+                    self.read(&tables, &mut items, skip).await?;
                     Ok(items)
                 })
             }
@@ -157,11 +178,16 @@ impl<T: Send + 'static> BoxedRows<T> {
     ///
     /// # Errors
     /// Fails with the errors of [`Rows::page`](crate::Rows::page).
-    pub fn page<'t>(
+    pub fn page<'t>(self, tables: &'t Tables, size: usize, cursor: Option<&str>) -> BoxFuture<'t, Result<PageOf<T>>> {
+        self.page_or_skip(tables, size, cursor, None)
+    }
+
+    pub(super) fn page_or_skip<'t>(
         mut self,
         tables: &'t Tables,
         size: usize,
         cursor: Option<&str>,
+        skip: Option<OnUnreadable<'t>>,
     ) -> BoxFuture<'t, Result<PageOf<T>>> {
         let running = self.begin(tables, "page");
         if size == 0 {
@@ -174,7 +200,7 @@ impl<T: Send + 'static> BoxedRows<T> {
                 let mut entities = Vec::new();
                 match other {
                     Some(error) => Err(error),
-                    None => self.read(tables, &mut entities).await.map(|()| PageOf { entities, next: None }),
+                    None => self.read(tables, &mut entities, skip).await.map(|()| PageOf { entities, next: None }),
                 }
             }));
         };
@@ -182,7 +208,7 @@ impl<T: Send + 'static> BoxedRows<T> {
         let page = source.and_then(|source| OnePage::new(self.plan.layout(), source, size, cursor));
         Box::pin(observed(running, async move {
             let mut entities = Vec::with_capacity(size.min(INITIAL_CAPACITY));
-            let next = page?.read(&mut |found| (self.give)(found, &mut entities)).await?;
+            let next = page?.read(&mut |found| (self.give)(found, &mut entities), skip).await?;
             Ok(PageOf { entities, next })
         }))
     }
@@ -192,7 +218,19 @@ impl<T: Send + 'static> BoxedRows<T> {
     /// # Errors
     /// Fails with the errors of [`Rows::all`](crate::Rows::all). Rows before the one that failed were passed to the
     /// closure.
-    pub fn for_each<'t, F>(self, tables: &'t Tables, mut each: F) -> BoxFuture<'t, Result<()>>
+    pub fn for_each<'t, F>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
+    where
+        F: FnMut(T) + Send + 't,
+    {
+        self.for_each_or_skip(tables, each, None)
+    }
+
+    pub(super) fn for_each_or_skip<'t, F>(
+        self,
+        tables: &'t Tables,
+        mut each: F,
+        mut skip: Option<OnUnreadable<'t>>,
+    ) -> BoxFuture<'t, Result<()>>
     where
         F: FnMut(T) + Send + 't,
     {
@@ -200,17 +238,18 @@ impl<T: Send + 'static> BoxedRows<T> {
         Box::pin(observed(running, async move {
             let mut items = Vec::new();
             let Reads::Rows(reached, _) = self.reads else {
-                self.read(tables, &mut items).await?;
+                self.read(tables, &mut items, skip).await?;
                 items.into_iter().for_each(each);
                 return Ok(());
             };
             let mut source = Source::new(&self.plan, tables, reached)?;
-            let mut give_each = |found: &FoundRow<'_>| {
+            let read = |found: &FoundRow<'_>| {
                 let is_match = (self.give)(found, &mut items)?;
                 items.drain(..).for_each(&mut each);
                 Ok(is_match)
             };
-            while source.next(&mut give_each).await? {}
+            let mut visit = Skipping { read, skip: &mut skip };
+            while source.next(&mut visit).await? {}
             Ok(())
         }))
     }
@@ -220,14 +259,29 @@ impl<T: Send + 'static> BoxedRows<T> {
     /// # Errors
     /// Fails with the errors of [`Rows::all`](crate::Rows::all).
     pub fn count(self, tables: &Tables) -> BoxFuture<'_, Result<usize>> {
+        self.count_or_skip(tables, None)
+    }
+
+    pub(super) fn count_or_skip<'t>(
+        self,
+        tables: &'t Tables,
+        mut skip: Option<OnUnreadable<'t>>,
+    ) -> BoxFuture<'t, Result<usize>> {
         let running = self.begin(tables, "count");
         Box::pin(observed(running, async move {
             let Reads::Rows(reached, _) = self.reads else {
                 let counts = self.plan.take != Some(0);
-                return Ok(usize::from(counts && point::exists(&self.plan, tables, self.is_match).await?));
+                let exists = async { Ok(counts && point::exists(&self.plan, tables, self.is_match).await?) };
+                return Ok(usize::from(or_skip(exists.await, &mut skip)?));
             };
-            Source::new(&self.plan, tables, reached)?.count(self.is_match).await
+            Source::new(&self.plan, tables, reached)?.count(self.is_match, skip).await
         }))
+    }
+
+    /// Goes on after a row that cannot be read, and passes its error to `skip`: see
+    /// [`Rows::skip_unreadable`](crate::Rows::skip_unreadable).
+    pub fn skip_unreadable<'f>(self, skip: impl FnMut(Error) + Send + 'f) -> SkipUnreadable<'f, Self> {
+        SkipUnreadable::new(self, skip)
     }
 
     /// Describes the requests that the query will send to the store.
@@ -247,17 +301,26 @@ impl<T: Send + 'static> BoxedRows<T> {
         self.plan.begin(tables, verb, cost)
     }
 
-    async fn read(&self, tables: &Tables, items: &mut Vec<T>) -> Result<()> {
-        let mut give = |found: &FoundRow<'_>| (self.give)(found, items);
+    async fn read(&self, tables: &Tables, items: &mut Vec<T>, mut skip: Option<OnUnreadable<'_>>) -> Result<()> {
+        let mut read = |found: &FoundRow<'_>| (self.give)(found, items);
         match self.reads {
             Reads::Rows(reached, _) => {
                 let mut source = Source::new(&self.plan, tables, reached)?;
-                while source.next(&mut give).await? {}
+                let mut visit = Skipping { read, skip: &mut skip };
+                while source.next(&mut visit).await? {}
+                Ok(())
             }
-            Reads::Point if self.plan.take == Some(0) => {}
-            Reads::Point => point::find(&self.plan, tables, &mut give).await?,
+            Reads::Point if self.plan.take == Some(0) => Ok(()),
+            Reads::Point => or_skip(point::find(&self.plan, tables, &mut read).await, &mut skip),
         }
-        Ok(())
+    }
+}
+
+/// Passes the error of a point's row to the callback, if there is one. Then nothing was found.
+fn or_skip<T: Default>(found: Result<T>, skip: &mut Option<OnUnreadable<'_>>) -> Result<T> {
+    match found {
+        Err(error) if is_unreadable(&error) => skip_or_fail(skip, error).map(|()| T::default()),
+        found => found,
     }
 }
 

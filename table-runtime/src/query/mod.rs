@@ -19,6 +19,7 @@ mod point;
 mod projection;
 mod rows;
 mod sas;
+mod skip;
 mod view;
 
 pub use access::{Access, AnyAccess, Complete, Opened, PrefixAccess, Spread, Unopened};
@@ -34,9 +35,10 @@ pub use parts::{Done, HasPart, Part, Primary, Rest, Sorted, Unique};
 pub use point::{Lookup, OwnKey, Point, PointKey};
 pub use projection::{Borrowed, Projection, SameAs, borrow, project, selected_at};
 pub use rows::{OneEntity, Rows};
+pub use skip::{Boxable, SkipUnreadable};
 pub use view::{OwnedView, View};
 
-use table_store::{Result, backend::BoxFuture};
+use table_store::{Error, Result, backend::BoxFuture};
 
 use crate::{
     client::tables::Tables,
@@ -105,6 +107,11 @@ pub trait Query: Sized + Sealed {
     /// Fails with the errors of [`Rows::all`].
     fn count(self, tables: &Tables) -> BoxFuture<'_, Result<usize>> {
         self.boxed().count(tables)
+    }
+
+    /// Goes on after a row that cannot be read, and passes its error to `skip`: see [`Rows::skip_unreadable`].
+    fn skip_unreadable<'f>(self, skip: impl FnMut(Error) + Send + 'f) -> SkipUnreadable<'f, BoxedRows<Self::Item>> {
+        self.boxed().skip_unreadable(skip)
     }
 
     /// Returns a stream of the rows, as [`Rows::stream`] does.

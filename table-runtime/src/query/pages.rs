@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    iter::Peekable,
     pin::Pin,
     slice,
     task::{Context, Poll},
@@ -12,12 +13,12 @@ use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use table_store::{
     Error, Result,
-    unstable::observe::{ObservedStream, Running},
+    unstable::observe::{self, ObservedStream, Running},
 };
 
 use crate::{
     model::entity::{Stored, WithETag},
-    read::{FoundRow, Source},
+    read::{FoundRow, OnUnreadable, Position, Skipping, Source, Visit},
 };
 
 /// A page of a query's results, such as `Stored<Post>`, and the cursor of the next page. `for post in &page` goes through
@@ -64,72 +65,121 @@ impl<'a, T> IntoIterator for &'a PageOf<T> {
     }
 }
 
-/// Results of one read, and the error with which it ended.
-type ReadItems<T> = (vec::IntoIter<T>, Option<Error>);
+/// Results of one step of a stream, and the errors of rows that could not be read, in the order of the rows.
+pub(super) struct Step<T> {
+    pub items: Vec<T>,
+    /// Errors, each with the number of results before it.
+    errors: Vec<(usize, Error)>,
+}
+
+impl<T> Default for Step<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), errors: Vec::new() }
+    }
+}
+
+/// Visits the rows of a step: `give` adds the result of a row.
+pub(super) struct StepRows<'a, T, G> {
+    pub step: &'a mut Step<T>,
+    pub give: G,
+}
+
+impl<T: Send, G: FnMut(&FoundRow<'_>, &mut Vec<T>) -> Result<bool> + Send> Visit for StepRows<'_, T, G> {
+    fn found(&mut self, row: &FoundRow<'_>) -> Result<bool> {
+        (self.give)(row, &mut self.step.items)
+    }
+
+    fn unreadable(&mut self, error: Error, _: Position) -> Result<()> {
+        observe::unreadable();
+        self.step.errors.push((self.step.items.len(), error));
+        Ok(())
+    }
+}
+
+/// Results and errors of one step that are still to be returned.
+struct Pending<T> {
+    items: vec::IntoIter<T>,
+    /// Number of results that were returned.
+    returned: usize,
+    errors: Peekable<vec::IntoIter<(usize, Error)>>,
+    /// The error that ends the stream.
+    last: Option<Error>,
+}
+
+impl<T> Pending<T> {
+    fn new(Step { items, errors }: Step<T>, last: Option<Error>) -> Self {
+        Self { items: items.into_iter(), returned: 0, errors: errors.into_iter().peekable(), last }
+    }
+
+    fn next(&mut self) -> Option<Result<T>> {
+        if let Some((_, error)) = self.errors.next_if(|(position, _)| *position == self.returned) {
+            return Some(Err(error));
+        }
+        self.returned += 1;
+        self.items.next().map(Ok).or_else(|| self.last.take().map(Err))
+    }
+}
 
 /// Stream of a query's results, such as `Stored<Post>`: see [`Rows::stream`](super::Rows::stream).
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Entities<T> {
     table: &'static str,
-    pages: Pin<Box<dyn Stream<Item = ReadItems<T>> + Send>>,
-    page: ReadItems<T>,
+    steps: Pin<Box<dyn Stream<Item = Pending<T>> + Send>>,
+    step: Pending<T>,
     operation: ObservedStream,
 }
 
 impl<T: Send + 'static> Entities<T> {
+    /// Returns the stream of what a query finds. It goes on after the error of a row, unless `skip` takes the error.
     pub(super) fn new(
         table: &'static str,
         running: Option<Box<Running>>,
         source: Result<Source>,
         give: impl Fn(&FoundRow<'_>, &mut Vec<T>) -> Result<bool> + Copy + Send + Sync + 'static,
+        skip: Option<OnUnreadable<'static>>,
     ) -> Self {
-        // The state is `None` after an error, which ends the stream.
-        let pages = stream::unfold(Some(source), move |state| async move {
-            let (mut items, source) = (Vec::new(), state?);
+        Self::in_steps(table, running, (source, skip), move |(source, mut skip)| async move {
+            let mut step = Step::default();
             let next = async {
                 let mut source = source?;
-                let more = source.next(&mut |found| give(found, &mut items)).await?;
-                Ok(more.then_some(source))
+                let more = if skip.is_some() {
+                    let read = |found: &FoundRow<'_>| give(found, &mut step.items);
+                    source.next(&mut Skipping { read, skip: &mut skip }).await?
+                } else {
+                    source.next(&mut StepRows { step: &mut step, give }).await?
+                };
+                Ok(more.then_some((Ok(source), skip)))
             };
-            match next.await {
-                Ok(source) => Some(((items.into_iter(), None), Some(Ok(source?)))),
-                Err(error) => Some(((items.into_iter(), Some(error)), None)),
-            }
-        });
-        Self {
-            table,
-            pages: Box::pin(pages),
-            page: (Vec::new().into_iter(), None),
-            operation: ObservedStream::new(running),
-        }
+            let next = next.await;
+            (step, next)
+        })
     }
 
-    /// Returns a stream of the results of one read after the other, each with the state of the next one.
+    /// Returns a stream of the results of one step after the other, each with the state of the next one. An error in place
+    /// of the state ends the stream.
     pub(super) fn in_steps<S, F>(
         table: &'static str,
         running: Option<Box<Running>>,
         begin: S,
-        mut step: impl FnMut(S) -> F + Send + 'static,
+        mut take_step: impl FnMut(S) -> F + Send + 'static,
     ) -> Self
     where
         S: Send + 'static,
-        F: Future<Output = Result<(Vec<T>, Option<S>)>> + Send + 'static,
+        F: Future<Output = (Step<T>, Result<Option<S>>)> + Send + 'static,
     {
-        let pages = stream::unfold(Some(begin), move |state| {
-            let read = state.map(&mut step);
+        let steps = stream::unfold(Some(begin), move |state| {
+            let step = state.map(&mut take_step);
             async move {
-                Some(match read?.await {
-                    Ok((items, next)) => ((items.into_iter(), None), next),
-                    Err(error) => ((Vec::new().into_iter(), Some(error)), None),
-                })
+                let (step, next) = step?.await;
+                let (next, error) = match next {
+                    Ok(next) => (next, None),
+                    Err(error) => (None, Some(error)),
+                };
+                Some((Pending::new(step, error), next))
             }
         });
-        Self {
-            table,
-            pages: Box::pin(pages),
-            page: (Vec::new().into_iter(), None),
-            operation: ObservedStream::new(running),
-        }
+        let (step, operation) = (Pending::new(Step::default(), None), ObservedStream::new(running));
+        Self { table, steps: Box::pin(steps), step, operation }
     }
 
     /// Returns a stream of results that are read at once.
@@ -138,16 +188,12 @@ impl<T: Send + 'static> Entities<T> {
         running: Option<Box<Running>>,
         items: impl Future<Output = Result<Vec<T>>> + Send + 'static,
     ) -> Self {
-        let page = stream::once(items).map(|items| match items {
-            Ok(items) => (items.into_iter(), None),
-            Err(error) => (Vec::new().into_iter(), Some(error)),
-        });
-        Self {
-            table,
-            pages: Box::pin(page),
-            page: (Vec::new().into_iter(), None),
-            operation: ObservedStream::new(running),
-        }
+        Self::in_steps(table, running, items, |items| async {
+            match items.await {
+                Ok(items) => (Step { items, errors: Vec::new() }, Ok(None)),
+                Err(error) => (Step::default(), Err(error)),
+            }
+        })
     }
 }
 
@@ -179,7 +225,7 @@ impl<T: Send> Entities<T> {
     /// ```
     ///
     /// # Errors
-    /// Returns the error that ends the stream.
+    /// Returns the error of a row that cannot be read, after which the next call goes on, or the error that ends the stream.
     pub async fn try_next(&mut self) -> Result<Option<T>> {
         TryStreamExt::try_next(self).await
     }
@@ -196,13 +242,12 @@ impl<T> Stream for Entities<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let (entities, error) = &mut self.page;
-            if let Some(entity) = entities.next().map(Ok).or_else(|| error.take().map(Err)) {
-                return Poll::Ready(Some(entity));
+            let Self { steps, step, operation, .. } = &mut *self;
+            if let Some(result) = step.next() {
+                return Poll::Ready(Some(result));
             }
-            let Self { pages, operation, .. } = &mut *self;
-            match std::task::ready!(operation.poll(|| pages.as_mut().poll_next(context), |page| page.1.as_ref())) {
-                Some(page) => self.page = page,
+            match std::task::ready!(operation.poll(|| steps.as_mut().poll_next(context), |step| step.last.as_ref())) {
+                Some(next) => *step = next,
                 None => return Poll::Ready(None),
             }
         }

@@ -4,7 +4,11 @@ use std::ops::Bound;
 
 use table_store::Result;
 
-use super::{Bounds, Done, Entities, Part, QueryBuilder, Rows, boxed::give};
+use super::{
+    Bounds, Done, Entities, Part, QueryBuilder, Rows,
+    boxed::give,
+    pages::{Step, StepRows},
+};
 use crate::{
     client::tables::Tables,
     model::{
@@ -90,7 +94,8 @@ impl Tables {
     ///
     /// # Errors
     /// The stream returns [`Error::Query`](crate::Error::Query) for an entity with slices, whose partitions are in many
-    /// tables, and otherwise the errors of [`Rows::all`]. It ends after an error.
+    /// tables, and otherwise the errors of [`Rows::all`]. After the error of a row it goes on with the next row of the
+    /// partition; it ends after every other error.
     pub fn partitions<E: TableEntity>(&self) -> Entities<Stored<E>> {
         let mut plan = Plan::new::<E>(0);
         plan.take = Some(1);
@@ -104,20 +109,25 @@ impl Tables {
         Entities::in_steps(plan.table(), running, plan, move |mut plan| {
             let tables = tables.clone();
             async move {
-                let (mut items, mut partition) = (Vec::new(), None);
-                let mut read = |found: &FoundRow<'_>| -> Result<bool> {
-                    let is_match = give::<E>(found, &mut items)?;
-                    if is_match {
-                        partition = Some(found.row.partition_key.to_owned());
-                    }
-                    Ok(is_match)
+                let mut step = Step::default();
+                let next = async {
+                    let mut partition = None;
+                    let give = |found: &FoundRow<'_>, items: &mut Vec<_>| -> Result<bool> {
+                        let is_match = give::<E>(found, items)?;
+                        if is_match {
+                            partition = Some(found.row.partition_key.to_owned());
+                        }
+                        Ok(is_match)
+                    };
+                    let mut visit = StepRows { step: &mut step, give };
+                    Source::new(&plan, &tables, Reached::Range)?.next(&mut visit).await?;
+                    Ok(partition.map(|partition| {
+                        plan.after_partition(partition);
+                        plan
+                    }))
                 };
-                Source::new(&plan, &tables, Reached::Range)?.next(&mut read).await?;
-                let next = partition.map(|partition| {
-                    plan.after_partition(partition);
-                    plan
-                });
-                Ok((items, next))
+                let next = next.await;
+                (step, next)
             }
         })
     }

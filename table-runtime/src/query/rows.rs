@@ -3,14 +3,14 @@
 use std::{fmt, marker::PhantomData};
 
 use table_store::{
-    Result,
+    Error, Result,
     backend::BoxFuture,
     unstable::observe::{Running, observed},
 };
 
 use super::{
     Access, AnyAccess, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
-    PrefixAccess, Projection, Query, Rest, Sorted, View, boxed::give, view::is_match,
+    PrefixAccess, Projection, Query, Rest, SkipUnreadable, Sorted, View, boxed::give, view::is_match,
 };
 use crate::{
     client::tables::Tables,
@@ -22,7 +22,7 @@ use crate::{
         lifecycle::HasBin,
         sealed::sealed,
     },
-    read::{Bin, Plan, SelectedProperties, Source},
+    read::{Bin, FoundRow, OnUnreadable, Plan, SelectedProperties, Skipping, Source},
 };
 
 /// Query of rows of one layout, in the order of their keys.
@@ -287,7 +287,8 @@ impl<V, P, A> Rows<V, P, A> {
 
     /// Returns a stream of the rows. It reads pages of up to 1000 rows, each only when the caller needs it.
     ///
-    /// The stream's errors are those of [`all`](Self::all); it ends after an error.
+    /// The stream's errors are those of [`all`](Self::all). After the error of a row that cannot be read it goes on with the
+    /// next row; it ends after every other error.
     pub fn stream(self, tables: &Tables) -> Entities<V::Item>
     where
         V: OwnedView,
@@ -302,12 +303,15 @@ impl<V, P, A> Rows<V, P, A> {
         V: OwnedView,
         A: Opened,
     {
-        Entities::new(self.plan.table(), None, self.source(tables), give::<V>)
+        Entities::new(self.plan.table(), None, self.source(tables), give::<V>, None)
     }
 
     /// Reads the next `size` rows: the first ones, or those after the cursor of the page before.
     ///
     /// Rows may be inserted or deleted between two pages: a cursor resumes right after the last row that was returned.
+    ///
+    /// A page ends before a row that cannot be read, even if it is shorter than `size` then. The page that begins with the
+    /// row is its error, which has the [cursor](crate::Error::cursor) of the page after the row.
     ///
     /// # Errors
     /// Fails with the errors of [`all`](Self::all), and with [`Error::Cursor`](crate::Error::Cursor) for a cursor that
@@ -381,7 +385,21 @@ impl<V, P, A> Rows<V, P, A> {
     ///
     /// # Errors
     /// Fails with the errors of [`all`](Self::all). Rows before the one that failed were passed to the closure.
-    pub fn for_each<'t, F>(self, tables: &'t Tables, mut each: F) -> BoxFuture<'t, Result<()>>
+    pub fn for_each<'t, F>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
+    where
+        V: View,
+        A: Opened,
+        F: FnMut(V::Row<'_>) + Send + 't,
+    {
+        self.for_each_or_skip(tables, each, None)
+    }
+
+    pub(super) fn for_each_or_skip<'t, F>(
+        self,
+        tables: &'t Tables,
+        mut each: F,
+        mut skip: Option<OnUnreadable<'t>>,
+    ) -> BoxFuture<'t, Result<()>>
     where
         V: View,
         A: Opened,
@@ -390,8 +408,9 @@ impl<V, P, A> Rows<V, P, A> {
         let running = self.begin(tables, "for_each");
         let source = self.source(tables);
         Box::pin(observed(running, async move {
-            let mut source = source?;
-            while source.next(&mut |found| V::read(found, &mut each)).await? {}
+            let (mut source, skip) = (source?, &mut skip);
+            let mut visit = Skipping { read: |found: &FoundRow<'_>| V::read(found, &mut each), skip };
+            while source.next(&mut visit).await? {}
             Ok(())
         }))
     }
@@ -408,14 +427,86 @@ impl<V, P, A> Rows<V, P, A> {
         V: View,
         A: Opened,
     {
+        self.count_or_skip(tables, None)
+    }
+
+    pub(super) fn count_or_skip<'t>(
+        self,
+        tables: &'t Tables,
+        skip: Option<OnUnreadable<'t>>,
+    ) -> BoxFuture<'t, Result<usize>>
+    where
+        V: View,
+        A: Opened,
+    {
         let running = self.begin(tables, "count");
         let source = self.source(tables);
-        Box::pin(observed(running, async move { source?.count(is_match::<V>).await }))
+        Box::pin(observed(running, async move { source?.count(is_match::<V>, skip).await }))
     }
 
     /// Checks whether an entity that was found may be changed so that it is not found any more.
     pub(crate) fn finds_by_value(&self) -> bool {
         self.plan.finds_by_value()
+    }
+
+    /// Goes on after a row that cannot be read: passes its error to `skip`, and leaves the row out. Call it last, right before
+    /// the function that runs the query.
+    ///
+    /// A row cannot be read if another program wrote it, or if a type has changed: a property has another type than the
+    /// field, a JSON text names a variant that the enum no longer has, the key is not one of this entity, or the version is
+    /// unknown. Other errors, such as those of the store, end the query as before. The span of the query counts the rows in
+    /// `table.rows_unreadable`.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// enum Status { Open, Closed }
+    ///
+    /// #[derive(TableEntity)]
+    /// struct Issue {
+    ///     #[partition_key]
+    ///     tenant: String,
+    ///     #[row_key]
+    ///     id: u32,
+    ///     #[property(json)]
+    ///     status: Status,
+    /// }
+    ///
+    /// /// Returns the issues that this program can read, and the number of the others.
+    /// async fn issues(tables: &Tables, tenant: &str) -> Result<(Vec<u32>, usize)> {
+    ///     let mut unreadable = 0;
+    ///     let skip = |error| {
+    ///         eprintln!("{error}");
+    ///         unreadable += 1;
+    ///     };
+    ///     let issues = Issue::by_key(tenant).skip_unreadable(skip).all(tables).await?;
+    ///     Ok((issues.iter().map(|issue| issue.id).collect(), unreadable))
+    /// }
+    /// # mod before {
+    /// #     #[derive(serde::Serialize, serde::Deserialize)]
+    /// #     pub enum Status { Open, Waiting }
+    /// #     #[derive(table_runtime::TableEntity)]
+    /// #     #[table(name = "Issues")]
+    /// #     pub struct Issue {
+    /// #         #[partition_key] pub tenant: String,
+    /// #         #[row_key] pub id: u32,
+    /// #         #[property(json)] pub status: Status,
+    /// #     }
+    /// # }
+    /// # futures::executor::block_on(async {
+    /// # let tables = Tables::in_memory()?;
+    /// # tables.create::<Issue>().await?;
+    /// # let (tenant, status) = ("a".to_owned(), before::Status::Waiting);
+    /// # tables.insert(&before::Issue { tenant, id: 1, status }).await?;
+    /// # tables.insert(&Issue { tenant: "a".to_owned(), id: 2, status: Status::Open }).await?;
+    /// # assert_eq!(issues(&tables, "a").await?, (vec![2], 1));
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn skip_unreadable<'f>(self, skip: impl FnMut(Error) + Send + 'f) -> SkipUnreadable<'f, Self> {
+        SkipUnreadable::new(self, skip)
     }
 
     /// Describes the requests that the query will send to the store.

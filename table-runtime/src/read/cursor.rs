@@ -16,12 +16,19 @@ pub struct Cursor {
     pub query_hash: u64,
     /// Number of rows that the query may still return, if it has a limit.
     pub remaining: Option<usize>,
-    /// Keys of the last row that was returned.
+    /// Position of the last row that was returned.
+    pub position: Position,
+}
+
+/// Position of a row in the order of a query.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Keys of the row.
     pub partition_key: String,
     pub row_key: String,
-    /// Row key of the last entity that was returned, if the row is a list of several entities.
+    /// Row key of the entity, if the row is a list of several entities.
     pub listed: Option<String>,
-    /// Slice of the last row that was returned, if the table is sliced.
+    /// Slice of the row, if the table is sliced.
     pub slice: Option<String>,
 }
 

@@ -1,12 +1,66 @@
 //! Row that a query found, and the index row that pointed to it.
 
-use table_store::{Result, RowRef, unstable::RowKeys};
+use table_store::{
+    Error, Result, RowRef,
+    unstable::{RowKeys, observe},
+};
 
-use super::once::Once;
+use super::{cursor::Position, once::Once};
 use crate::model::entity::{self, Stored, TableEntity, WriteEntity};
 
 /// Callback for a found row. It returns whether the row was a match and so is part of the result.
 pub type OnRow<'a> = &'a mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send);
+
+/// Callback for the error of a row that cannot be read, and that a query skips.
+pub type OnUnreadable<'a> = Box<dyn FnMut(Error) + Send + 'a>;
+
+/// What a query does with the rows that it finds. A closure ends the query at a row that cannot be read.
+pub trait Visit: Send {
+    /// Reads a row. Returns whether it was a match and so is part of the result.
+    fn found(&mut self, row: &FoundRow<'_>) -> Result<bool>;
+
+    /// Takes the error of a row that cannot be read, in the order of the rows. The query goes on, unless this returns an
+    /// error.
+    fn unreadable(&mut self, error: Error, position: Position) -> Result<()> {
+        let _ = position;
+        Err(error)
+    }
+
+    /// Checks whether the query ends here, though there may be more rows.
+    fn is_done(&self) -> bool {
+        false
+    }
+}
+
+impl<F: FnMut(&FoundRow<'_>) -> Result<bool> + Send> Visit for F {
+    fn found(&mut self, row: &FoundRow<'_>) -> Result<bool> {
+        self(row)
+    }
+}
+
+/// A closure for the rows that can be read, and one for the errors of the others, if the query skips them.
+pub struct Skipping<'s, 'a, F> {
+    pub read: F,
+    pub skip: &'s mut Option<OnUnreadable<'a>>,
+}
+
+impl<F: FnMut(&FoundRow<'_>) -> Result<bool> + Send> Visit for Skipping<'_, '_, F> {
+    fn found(&mut self, row: &FoundRow<'_>) -> Result<bool> {
+        (self.read)(row)
+    }
+
+    fn unreadable(&mut self, error: Error, _: Position) -> Result<()> {
+        skip_or_fail(self.skip, error)
+    }
+}
+
+/// Passes the error of a row to the callback, if there is one.
+pub fn skip_or_fail(skip: &mut Option<OnUnreadable<'_>>, error: Error) -> Result<()> {
+    let Some(skip) = skip else { return Err(error) };
+    observe::unreadable();
+    skip(error);
+    Ok(())
+}
 
 /// Row that a query found.
 #[derive(Clone, Copy, Debug)]
@@ -34,15 +88,16 @@ pub struct IndexRowRef<'a> {
 }
 
 impl<'a> FoundRow<'a> {
-    /// Returns the keys of the row in the query's own layout: those of the index row, if there is one.
-    pub(crate) fn position(&self) -> (&'a str, &'a str) {
+    /// Writes the position of the row in the query's own layout to `position`: that of the index row, if there is one.
+    /// Only the position in a sliced table has a slice.
+    pub(super) fn position(&self, is_sliced: bool, position: &mut Position) {
         let own = (self.row.partition_key, self.row.row_key);
-        self.pointer.map_or(own, |pointer| (pointer.partition_key, pointer.row_key))
-    }
-
-    /// Returns the entity's row key if the index row can point to several entities.
-    pub(crate) fn listed(&self) -> Option<&'a str> {
-        self.pointer.filter(|pointer| pointer.is_list).map(|_| self.row.row_key)
+        let (partition_key, row_key) = self.pointer.map_or(own, |pointer| (pointer.partition_key, pointer.row_key));
+        partition_key.clone_into(&mut position.partition_key);
+        row_key.clone_into(&mut position.row_key);
+        let list = self.pointer.filter(|pointer| pointer.is_list);
+        position.listed = list.map(|_| self.row.row_key.to_owned());
+        position.slice = is_sliced.then(|| self.table.to_owned());
     }
 
     /// Calls `give` with the entity. Returns false without a call if its insert is not committed, or if it does not have

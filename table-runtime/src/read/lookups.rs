@@ -1,6 +1,6 @@
 //! Reads the entities that index rows point to: point reads, several concurrently, in the order of the index.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, future};
 
 use futures_util::{
     StreamExt, TryStreamExt,
@@ -14,7 +14,8 @@ use table_store::{
 };
 
 use super::{
-    found::{FoundRow, IndexRowRef, OnRow},
+    cursor::Position,
+    found::{FoundRow, IndexRowRef, Visit},
     list,
     once::Once,
     plan::{IndexedEntity, Plan},
@@ -23,7 +24,7 @@ use super::{
 use crate::{
     client::{pacing::CONCURRENCY, tables::Tables},
     model::{
-        codec::misfit,
+        codec::{is_unreadable, misfit},
         layout::{Holds, LayoutInfo},
     },
 };
@@ -38,7 +39,7 @@ pub struct PointerReader {
     /// Index rows that were read, and whose entities are not being read yet.
     rows: VecDeque<IndexRow>,
     /// Entities that are being read.
-    reads: FuturesOrdered<BoxFuture<'static, Result<(Pointer, Option<Row>)>>>,
+    reads: FuturesOrdered<BoxFuture<'static, Result<Read>>>,
     /// List row at which a cursor ended, and the row key of the last entity that was returned from it.
     resumed: Option<(RowKeys, String)>,
 }
@@ -46,6 +47,14 @@ pub struct PointerReader {
 enum IndexRow {
     Pointer(Pointer),
     List(Row),
+    Unreadable(RowKeys, Error),
+}
+
+/// What was read through an index row.
+enum Read {
+    Entity(Pointer, Option<Row>),
+    /// The index row with these keys cannot be read.
+    Unreadable(RowKeys, Error),
 }
 
 /// Pointer from an index row to an entity.
@@ -72,14 +81,15 @@ impl PointerReader {
     }
 
     /// Adds an index row whose entities are to be read.
-    pub fn push(&mut self, row: RowRef<'_>) -> Result<()> {
+    pub fn push(&mut self, row: RowRef<'_>) {
         self.rows.push_back(if self.is_list() {
             IndexRow::List(row.to_row())
         } else {
-            let from = row.keys();
-            IndexRow::Pointer(Pointer { from, to: self.indexed_entity.owner(row)?, is_list: false })
+            match self.indexed_entity.owner(row) {
+                Ok(to) => IndexRow::Pointer(Pointer { from: row.keys(), to, is_list: false }),
+                Err(error) => IndexRow::Unreadable(row.keys(), error),
+            }
         });
-        Ok(())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -95,33 +105,58 @@ impl PointerReader {
                     self.reads.push_back(Box::pin(async move {
                         let row =
                             tables.reader().get(table, &pointer.to.partition_key, &pointer.to.row_key, None).await?;
-                        Ok((pointer, row))
+                        Ok(Read::Entity(pointer, row))
                     }));
                 }
                 Some(IndexRow::List(row)) => self.expand(row).await?,
+                Some(IndexRow::Unreadable(keys, error)) => {
+                    self.reads.push_back(Box::pin(future::ready(Ok(Read::Unreadable(keys, error)))));
+                }
                 None => break,
             }
         }
         Ok(())
     }
 
-    /// Calls `read` for the next entity and returns whether it was a match; `None` once every started read is done.
-    pub async fn next(&mut self, once: Option<&Once>, read: OnRow<'_>) -> Result<Option<bool>> {
+    /// Visits the next entity and returns whether it was a match; `None` once every started read is done.
+    pub async fn next(&mut self, once: Option<&Once>, visit: &mut dyn Visit) -> Result<Option<bool>> {
         let Some(next) = self.reads.next().await else { return Ok(None) };
-        let (Pointer { from, is_list, .. }, row) = next?;
-        let Some(row) = row.as_ref().map(Row::as_ref) else { return Ok(Some(false)) };
+        let at = |RowKeys { partition_key, row_key }: RowKeys, listed| Position {
+            partition_key,
+            row_key,
+            listed,
+            slice: None,
+        };
+        let (position, error) = match next? {
+            Read::Unreadable(keys, error) => (at(keys, None), error),
+            Read::Entity(_, None) => return Ok(Some(false)),
+            Read::Entity(pointer, Some(row)) => match self.visit(&pointer, row.as_ref(), once, visit) {
+                Err(error) if is_unreadable(&error) => {
+                    let Pointer { from, to, is_list } = pointer;
+                    (at(from, is_list.then_some(to.row_key)), error)
+                }
+                is_match => return is_match.map(Some),
+            },
+        };
+        visit.unreadable(error, position).map(|()| Some(false))
+    }
+
+    /// Visits an entity, and returns whether it was a match.
+    fn visit(&self, pointer: &Pointer, row: RowRef<'_>, once: Option<&Once>, visit: &mut dyn Visit) -> Result<bool> {
+        let Pointer { from, is_list, .. } = pointer;
         let filter = self.filter.as_ref();
         let client = self.tables.reader();
         if !self.entities.is_visible(&row)?
             || !self.entities.shows(&row, || client.now())?
             || filter.is_some_and(|filter| !filter.holds(row.properties))
         {
-            return Ok(Some(false));
+            return Ok(false);
         }
         let (partition_key, row_key) = (from.partition_key.as_str(), from.row_key.as_str());
-        let pointer = Some(IndexRowRef { layout: self.indexed_entity.layout_number, partition_key, row_key, is_list });
+        let pointer =
+            Some(IndexRowRef { layout: self.indexed_entity.layout_number, partition_key, row_key, is_list: *is_list });
         let table = self.entities.table;
-        read(&FoundRow { layout: 0, table, row: &row, pointer, once, may_be_pending: true }).map(Some)
+        visit.found(&FoundRow { layout: 0, table, row: &row, pointer, once, may_be_pending: true })
     }
 
     /// Returns the number of entities in a list.
@@ -132,7 +167,13 @@ impl PointerReader {
     /// Replaces the row of a list by its pointers: they are read next, in order.
     async fn expand(&mut self, row: Row) -> Result<()> {
         let from = row.as_ref().keys();
-        let mut entities = listed(&self.tables, self.indexed_entity.layout(), row).await?;
+        let mut entities = match listed(&self.tables, self.indexed_entity.layout(), row).await {
+            Err(error) if is_unreadable(&error) => {
+                self.rows.push_front(IndexRow::Unreadable(from, error));
+                return Ok(());
+            }
+            entities => entities?,
+        };
         if let Some((list, last)) = &self.resumed
             && *list == from
         {

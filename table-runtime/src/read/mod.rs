@@ -17,7 +17,8 @@ mod source;
 mod stages;
 mod visible;
 
-pub use found::{FoundRow, OnRow};
+pub use cursor::Position;
+pub use found::{FoundRow, OnRow, OnUnreadable, Skipping, Visit, skip_or_fail};
 pub use page::OnePage;
 pub use plan::{Plan, Reached};
 pub use point::find;

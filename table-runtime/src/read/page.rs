@@ -1,10 +1,10 @@
 //! Reading of one page of a query.
 
-use table_store::Result;
+use table_store::{Error, Result};
 
 use super::{
-    cursor::Cursor,
-    found::{FoundRow, OnRow},
+    cursor::{Cursor, Position},
+    found::{FoundRow, OnRow, OnUnreadable, Visit, skip_or_fail},
     source::Source,
 };
 use crate::model::layout::LayoutInfo;
@@ -23,9 +23,7 @@ impl OnePage {
         let cursor = cursor.map(|cursor| Cursor::parse(cursor, query_hash)).transpose()?;
         // The query is checked as it continues after a row: before its first page is read, and again with each cursor's
         // keys.
-        let (remaining, partition_key, row_key) = (source.pages.remaining_in_query, String::new(), String::new());
-        let first = Cursor { query_hash, remaining, partition_key, row_key, listed: None, slice: None };
-        source.check_after(cursor.as_ref().unwrap_or(&first))?;
+        source.check_after(cursor.as_ref().map_or(&Position::default(), |cursor| &cursor.position))?;
         if let Some(cursor) = cursor {
             source.resume(cursor);
         }
@@ -33,28 +31,55 @@ impl OnePage {
         Ok(Self { source, query_hash })
     }
 
-    /// Calls `read` for each row of the page, and returns the cursor of the next page.
-    pub async fn read(self, read: OnRow<'_>) -> Result<Option<String>> {
+    /// Calls `read` for each row of the page, and returns the cursor of the next page. Rows that cannot be read are passed
+    /// to `skip`. Without `skip`, the page ends before such a row; if it is the first one, its error has the cursor of the
+    /// page after it.
+    pub async fn read(self, read: OnRow<'_>, skip: Option<OnUnreadable<'_>>) -> Result<Option<String>> {
         let Self { mut source, query_hash } = self;
-        let (mut partition_key, mut row_key, mut listed) = (String::new(), String::new(), None);
-        let (is_sliced, mut slice) = (source.is_sliced(), None);
-        let mut read_and_note = |found: &FoundRow<'_>| {
-            let is_match = read(found)?;
-            if is_match {
-                let (partition, row) = found.position();
-                partition.clone_into(&mut partition_key);
-                row.clone_into(&mut row_key);
-                listed = found.listed().map(str::to_owned);
-                slice = is_sliced.then(|| found.table.to_owned());
-            }
-            Ok(is_match)
-        };
-        let mut any = false;
-        while source.next(&mut read_and_note).await? {
-            any = true;
+        let (is_sliced, remaining) = (source.is_sliced(), source.pages.remaining_in_query);
+        let mut page = PageRows { read, skip, is_sliced, rows: 0, last: Position::default(), unreadable: None };
+        while source.next(&mut page).await? {}
+        let remaining = remaining.map(|remaining| remaining.saturating_sub(page.rows));
+        let cursor = |position| Cursor { query_hash, remaining, position }.to_string();
+        match page.unreadable {
+            Some((error, position)) if page.rows == 0 => Err(error.with_cursor(cursor(position))),
+            unreadable => Ok((page.rows > 0 && (unreadable.is_some() || source.has_more())).then(|| cursor(page.last))),
         }
-        let remaining = source.pages.remaining_in_query;
-        let next = Cursor { query_hash, remaining, partition_key, row_key, listed, slice };
-        Ok((any && source.has_more()).then(|| next.to_string()))
+    }
+}
+
+/// The rows of a page.
+struct PageRows<'a> {
+    read: OnRow<'a>,
+    skip: Option<OnUnreadable<'a>>,
+    is_sliced: bool,
+    /// Number of rows that were a match.
+    rows: usize,
+    /// Position of the last one.
+    last: Position,
+    /// The row before which the page ends, because it cannot be read.
+    unreadable: Option<(Error, Position)>,
+}
+
+impl Visit for PageRows<'_> {
+    fn found(&mut self, row: &FoundRow<'_>) -> Result<bool> {
+        // The rest of what was read belongs to the next page.
+        let is_match = self.unreadable.is_none() && (self.read)(row)?;
+        if is_match {
+            self.rows += 1;
+            row.position(self.is_sliced, &mut self.last);
+        }
+        Ok(is_match)
+    }
+
+    fn unreadable(&mut self, error: Error, position: Position) -> Result<()> {
+        if let Err(error) = skip_or_fail(&mut self.skip, error) {
+            self.unreadable.get_or_insert((error, position));
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.unreadable.is_some()
     }
 }

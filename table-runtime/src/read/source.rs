@@ -9,8 +9,8 @@ use table_store::{
 };
 
 use super::{
-    cursor::Cursor,
-    found::{FoundRow, OnRow},
+    cursor::{Cursor, Position},
+    found::{FoundRow, OnUnreadable, Skipping, Visit},
     lookups::PointerReader,
     once::Once,
     plan::{Plan, Reached},
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     client::tables::{LayoutId, Tables},
-    model::layout::LayoutInfo,
+    model::{codec::is_unreadable, layout::LayoutInfo},
 };
 
 /// Rows and entities that a query finds, read as the caller asks for them.
@@ -47,8 +47,8 @@ pub struct Source {
 struct Start {
     /// Scans, whose rows are merged.
     scans: Vec<Scan>,
-    /// Cursor after which the query continues.
-    resumed: Option<Cursor>,
+    /// Position after which the query continues.
+    resumed: Option<Position>,
     /// Index that has to be ready, if the query reads one.
     index: Option<(Tables, LayoutId)>,
     /// Tables, if the layout is sliced.
@@ -126,7 +126,11 @@ impl Source {
     }
 
     /// Counts the matches. Reads only the properties that decide whether a row counts, unless the rows point to entities.
-    pub async fn count(mut self, is_match: fn(&FoundRow<'_>) -> Result<bool>) -> Result<usize> {
+    pub async fn count(
+        mut self,
+        is_match: fn(&FoundRow<'_>) -> Result<bool>,
+        mut skip: Option<OnUnreadable<'_>>,
+    ) -> Result<usize> {
         // A row that holds the elements says whether its entity counts.
         if self.lookups.is_none() && self.once.is_none() {
             self.select(if self.is_primary {
@@ -136,11 +140,12 @@ impl Source {
             });
         }
         let mut count = 0;
-        let mut visit = |found: &FoundRow<'_>| {
+        let read = |found: &FoundRow<'_>| {
             let counts = is_match(found)?;
             count += usize::from(counts);
             Ok(counts)
         };
+        let mut visit = Skipping { read, skip: &mut skip };
         while self.next(&mut visit).await? {}
         Ok(count)
     }
@@ -152,10 +157,10 @@ impl Source {
         }
     }
 
-    /// Calls `read` for the rows of the next page, or for the next entity. Returns false, without a call, at the end.
-    pub async fn next(&mut self, read: OnRow<'_>) -> Result<bool> {
+    /// Visits the rows of the next page, or the next entity. Returns false at the end, and once the visitor is done.
+    pub async fn next(&mut self, visit: &mut dyn Visit) -> Result<bool> {
         self.begin().await?;
-        if self.lookups.is_some() { self.next_entity(read).await } else { self.next_rows(read).await }
+        if self.lookups.is_some() { self.next_entity(visit).await } else { self.next_rows(visit).await }
     }
 
     async fn begin(&mut self) -> Result<()> {
@@ -167,12 +172,12 @@ impl Source {
         if is_nothing {
             return Ok(());
         }
-        let rest = resumed.as_ref().map(|cursor| after(&scans, cursor));
+        let rest = resumed.as_ref().map(|position| after(&scans, position));
         let stages = match slices {
             None => rest.unwrap_or_else(|| vec![scans]),
             Some(slices) => {
                 let tables = slices.tables(&self.pages.backend).await?;
-                let at = resumed.as_ref().and_then(|cursor| cursor.slice.as_deref());
+                let at = resumed.as_ref().and_then(|position| position.slice.as_deref());
                 slices.stages(&tables, &scans, rest.as_deref().map(|rest| (rest, at)))
             }
         };
@@ -197,11 +202,12 @@ impl Source {
         }
     }
 
-    async fn next_rows(&mut self, read: OnRow<'_>) -> Result<bool> {
+    async fn next_rows(&mut self, visit: &mut dyn Visit) -> Result<bool> {
         let Self { pages, layout, entities, is_primary, is_keyless, once, .. } = self;
         let client = Arc::clone(&pages.backend);
         let (layout, is_primary, is_keyless, hides) = (*layout, *is_primary, *is_keyless, entities.hides());
-        while pages.remaining_in_run > 0 {
+        let is_sliced = pages.is_sliced;
+        while pages.remaining_in_run > 0 && !visit.is_done() {
             let (mut returned, limit, mut skipped_any, mut truncated) = (0, pages.remaining_in_run, false, false);
             let mut now = Now::of(&client);
             let mut read_row = |table: &str, row: RowRef<'_>| {
@@ -212,22 +218,35 @@ impl Source {
                 let mut shows = || {
                     entities.shows(&row, || now.get()).or_else(|error| if is_other() { Ok(false) } else { Err(error) })
                 };
-                if is_primary && !entities.is_visible_after_filter(&row)?
-                    || is_keyless && is_other()
-                    || hides && !shows()?
-                {
-                    skipped_any = true;
-                } else if returned == limit {
-                    // A store need not keep to the page size, and the query asks for more rows after it skipped some.
-                    truncated |= found.is_committed()?;
-                } else {
-                    match read(&found) {
-                        Ok(true) => returned += 1,
-                        Ok(false) => skipped_any = true,
-                        // Most tables have rows of one entity, so the shape is checked only after a key error.
-                        Err(Error::Key(_)) if is_other() => skipped_any = true,
-                        Err(error) => return Err(error),
+                let mut read = || {
+                    if is_primary && !entities.is_visible_after_filter(&row)?
+                        || is_keyless && is_other()
+                        || hides && !shows()?
+                    {
+                        Ok(false)
+                    } else if returned == limit {
+                        // A store need not keep to the page size, and the query asks for more rows after it skipped some.
+                        truncated |= found.is_committed()?;
+                        Ok(true)
+                    } else {
+                        let is_match = visit.found(&found)?;
+                        returned += usize::from(is_match);
+                        Ok(is_match)
                     }
+                };
+                match read() {
+                    Ok(is_match) => skipped_any |= !is_match,
+                    // Most tables have rows of one entity, so the shape is checked only after a key error.
+                    Err(Error::Key(_)) if is_other() => skipped_any = true,
+                    // The next run begins with the row.
+                    Err(error) if returned == limit && is_unreadable(&error) => truncated = true,
+                    Err(error) if is_unreadable(&error) => {
+                        skipped_any = true;
+                        let mut position = Position::default();
+                        found.position(is_sliced, &mut position);
+                        visit.unreadable(error, position)?;
+                    }
+                    Err(error) => return Err(error),
                 }
                 Ok(())
             };
@@ -245,19 +264,23 @@ impl Source {
         Ok(false)
     }
 
-    async fn next_entity(&mut self, read: OnRow<'_>) -> Result<bool> {
+    async fn next_entity(&mut self, visit: &mut dyn Visit) -> Result<bool> {
         let Self { pages, lookups: Some(lookups), once, .. } = self else { return Ok(false) };
-        while pages.remaining_in_run > 0 {
+        while pages.remaining_in_run > 0 && !visit.is_done() {
             // At most as many entities as may still be returned: only entities that do not match are read needlessly.
             lookups.begin(pages.remaining_in_run).await?;
-            match lookups.next(once.as_ref(), read).await? {
+            match lookups.next(once.as_ref(), visit).await? {
                 Some(true) => {
                     pages.consume(1);
                     return Ok(true);
                 }
                 Some(false) => pages.skipped_any = true,
                 None => {
-                    if !pages.next(&mut |_, row| lookups.push(row)).await? {
+                    let push = &mut |_: &str, row: RowRef<'_>| {
+                        lookups.push(row);
+                        Ok(())
+                    };
+                    if !pages.next(push).await? {
                         break;
                     }
                 }
@@ -312,23 +335,23 @@ impl Source {
         scan.map_or(0, |scan| Cursor::hash_query(layout, scan, self.pages.remaining_in_query, filter, &entities))
     }
 
-    /// Checks the query as it continues after the row of a cursor.
-    pub fn check_after(&self, cursor: &Cursor) -> Result<()> {
-        let scans = self.start.as_ref().map(|start| after(&start.scans, cursor)).unwrap_or_default();
+    /// Checks the query as it continues after a row.
+    pub fn check_after(&self, position: &Position) -> Result<()> {
+        let scans = self.start.as_ref().map(|start| after(&start.scans, position)).unwrap_or_default();
         scans.iter().flatten().try_for_each(Scan::check)
     }
 
     /// Continues after the row of a cursor.
-    pub fn resume(&mut self, cursor: Cursor) {
+    pub fn resume(&mut self, Cursor { remaining, position, .. }: Cursor) {
         // A cursor comes from outside: it must not raise the limit of its query.
-        let limit = |remaining: usize| cursor.remaining.map_or(remaining, |other| other.min(remaining));
+        let limit = |own: usize| remaining.map_or(own, |other| other.min(own));
         self.pages.remaining_in_query = self.pages.remaining_in_query.map(limit);
-        if let (Some(lookups), Some(listed)) = (&mut self.lookups, &cursor.listed) {
-            let list = RowKeys { partition_key: cursor.partition_key.clone(), row_key: cursor.row_key.clone() };
+        if let (Some(lookups), Some(listed)) = (&mut self.lookups, &position.listed) {
+            let list = RowKeys { partition_key: position.partition_key.clone(), row_key: position.row_key.clone() };
             lookups.resume(list, listed.clone());
         }
         if let Some(start) = &mut self.start {
-            start.resumed = Some(cursor);
+            start.resumed = Some(position);
         }
     }
 

@@ -8,7 +8,7 @@ use table_store::{
     unstable::{client::Client, limits, order},
 };
 
-use super::{cursor::Cursor, merge::Merge};
+use super::{cursor::Position, merge::Merge};
 
 /// Callback for a row and the name of its table.
 pub(super) type OnTableRow<'a> = &'a mut (dyn FnMut(&str, RowRef<'_>) -> Result<()> + Send);
@@ -96,42 +96,42 @@ impl Stages {
     }
 }
 
-/// Returns the stages that merged scans have after the row of a cursor.
-pub(super) fn after(scans: &[Scan], cursor: &Cursor) -> Vec<Vec<Scan>> {
-    let first = scans.iter().filter_map(|scan| rest_of_partition(scan, cursor)).collect();
+/// Returns the stages that merged scans have after the row of a position.
+pub(super) fn after(scans: &[Scan], position: &Position) -> Vec<Vec<Scan>> {
+    let first = scans.iter().filter_map(|scan| rest_of_partition(scan, position)).collect();
     // The service answers an `or` over two keys with a scan of the table. Two stages avoid it: the rest of the row's
     // partition, then the partitions after it.
-    let further = scans.iter().filter_map(|scan| further_partitions(scan, cursor));
+    let further = scans.iter().filter_map(|scan| further_partitions(scan, position));
     [first, further.collect()].into_iter().filter(|stage: &Vec<_>| !stage.is_empty()).collect()
 }
 
-/// Returns the scan of the partitions after the one of a cursor; `None` if the scan reads one partition.
-fn further_partitions(scan: &Scan, cursor: &Cursor) -> Option<Scan> {
+/// Returns the scan of the partitions after that of a row; `None` if the scan reads one partition.
+fn further_partitions(scan: &Scan, position: &Position) -> Option<Scan> {
     let Partitions::Range(range) = &scan.partitions else { return None };
     let mut scan = scan.clone();
-    // A cursor comes from outside, so its partition must not extend the range of its query.
-    if range.is_after_lower(&cursor.partition_key) {
-        let from = Bound::Excluded(cursor.partition_key.clone());
+    // The position of a cursor comes from outside, so its partition must not extend the range of its query.
+    if range.is_after_lower(&position.partition_key) {
+        let from = Bound::Excluded(position.partition_key.clone());
         scan.partitions = Partitions::Range(KeyRange { from, to: range.to.clone() });
     }
     Some(scan)
 }
 
-/// Returns the rest of a scan after the row of a cursor; for a scan of many partitions, in the row's partition only.
+/// Returns the rest of a scan after a row; for a scan of many partitions, in the row's partition only.
 /// Returns `None` if the scan does not read that partition.
-fn rest_of_partition(scan: &Scan, cursor: &Cursor) -> Option<Scan> {
+fn rest_of_partition(scan: &Scan, position: &Position) -> Option<Scan> {
     let mut scan = scan.clone();
-    let row_key = cursor.row_key.clone();
+    let row_key = position.row_key.clone();
     // If partitions are merged, rows with equal row keys come in the order of the partitions.
-    let mut to_come = cursor.listed.is_some();
+    let mut to_come = position.listed.is_some();
     match &scan.partitions {
-        Partitions::One(own) => match order::compare(own, &cursor.partition_key) {
+        Partitions::One(own) => match order::compare(own, &position.partition_key) {
             Ordering::Less => to_come = false,
             Ordering::Equal => {}
             Ordering::Greater => to_come = true,
         },
-        Partitions::Range(range) if range.contains(&cursor.partition_key) => {
-            scan.partitions = Partitions::One(cursor.partition_key.clone());
+        Partitions::Range(range) if range.contains(&position.partition_key) => {
+            scan.partitions = Partitions::One(position.partition_key.clone());
         }
         Partitions::Range(_) => return None,
     }
@@ -159,10 +159,7 @@ mod tests {
         };
         let resumed = |row_key: &str| {
             let (partition_key, row_key) = ("other".to_owned(), row_key.to_owned());
-            let scans = after(
-                std::slice::from_ref(&scan),
-                &Cursor { query_hash: 0, remaining: None, partition_key, row_key, listed: None, slice: None },
-            );
+            let scans = after(std::slice::from_ref(&scan), &Position { partition_key, row_key, ..Position::default() });
             scans.into_iter().flatten().map(|scan| (scan.partitions, scan.rows.from)).collect::<Vec<_>>()
         };
         let marcus = || Partitions::One("Marcus".to_owned());

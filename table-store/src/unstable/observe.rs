@@ -36,6 +36,7 @@ struct Counters {
     requests: AtomicU64,
     rows_read: AtomicU64,
     rows_returned: AtomicU64,
+    rows_unreadable: AtomicU64,
     retries: AtomicU64,
 }
 
@@ -53,6 +54,11 @@ pub(crate) fn read(rows: usize) {
 #[inline]
 pub fn returned(rows: usize) {
     count(|counters| &counters.rows_returned, rows);
+}
+
+/// Counts a row that cannot be read, and after which a query goes on.
+pub fn unreadable() {
+    count(|counters| &counters.rows_unreadable, 1);
 }
 
 /// Counts a request, or a step, that is tried again.
@@ -133,6 +139,7 @@ impl Observer {
             table.cost = cost.as_deref(),
             table.requests = Empty,
             table.rows_read = Empty,
+            table.rows_unreadable = Empty,
             table.retries = Empty,
             table.outcome = Empty,
         );
@@ -170,13 +177,15 @@ impl Running {
 
     fn report(self, outcome: &'static str, error: Option<&Error>) {
         let Self { operation: Operation { verb, entity, table, cost }, observer, counters, span, began } = self;
-        let [requests, rows_read, returned, retries] =
-            [&counters.requests, &counters.rows_read, &counters.rows_returned, &counters.retries]
-                .map(|counter| counter.load(Ordering::Relaxed));
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (requests, retries) = (load(&counters.requests), load(&counters.retries));
+        let (rows_read, returned) = (load(&counters.rows_read), load(&counters.rows_returned));
+        let unreadable = load(&counters.rows_unreadable);
         let (duration, error_type) = (began.elapsed(), error.map(Error::name));
         span.record("db.response.returned_rows", returned);
         span.record("table.requests", requests);
         span.record("table.rows_read", rows_read);
+        span.record("table.rows_unreadable", unreadable);
         span.record("table.retries", retries);
         span.record("table.outcome", outcome);
         if let Some(error_type) = error_type {
@@ -198,6 +207,7 @@ impl Running {
                             table.cost = cost.as_deref(),
                             table.requests = requests,
                             table.rows_read = rows_read,
+                            table.rows_unreadable = unreadable,
                             table.retries = retries,
                             table.outcome = outcome,
                             ?duration

@@ -60,6 +60,7 @@ mod queries {
     mod points;
     mod projections;
     mod ranges;
+    mod unreadable;
 }
 mod requests;
 mod shapes;

@@ -8,8 +8,12 @@ use std::{
 };
 
 use anyhow::Result;
-use futures_util::TryStreamExt;
-use table_runtime::{Error, TableEntity, Tables};
+use futures_util::{StreamExt, TryStreamExt};
+use table_runtime::{
+    Error, TableEntity, Tables,
+    backend::{Action, IfMatch},
+    row::{Properties, ValueRef},
+};
 use tests::stores::{Kind, Store};
 use tracing::{
     Level, Subscriber,
@@ -27,6 +31,7 @@ crate::conformance! {
     each_operation_is_one_span_with_its_numbers
     the_parts_of_an_operation_belong_to_it
     errors_and_dropped_futures_are_outcomes
+    rows_that_cannot_be_read_are_counted
     slow_and_retried_operations_are_at_the_level_info
     nothing_of_a_row_is_traced
 }
@@ -70,7 +75,14 @@ impl Traced {
         let (events, spans) = std::mem::take(&mut *self.lock());
         assert_eq!(events.len(), spans.len(), "{spans:?}");
         for ((_, event), span) in events.iter().zip(spans.values()) {
-            for name in ["db.operation.name", "table.requests", "table.rows_read", "table.outcome", "error.type"] {
+            for name in [
+                "db.operation.name",
+                "table.requests",
+                "table.rows_read",
+                "table.rows_unreadable",
+                "table.outcome",
+                "error.type",
+            ] {
                 assert_eq!(event.get(name), span.get(name), "{name} of {span:?}");
             }
             let (verb, table) = (&event["db.operation.name"], &event["db.collection.name"]);
@@ -199,6 +211,29 @@ async fn the_parts_of_an_operation_belong_to_it(store: &Store) -> Result<()> {
         is(&seen.one(), &[("db.operation.name", "delete_all"), ("table.requests", "2"), ("table.rows_read", "5")]);
         tables.insert_all((0..5).map(pet)).await?;
         is(&seen.one(), &[("db.operation.name", "insert_all"), ("table.requests", "1")]);
+        anyhow::Ok(())
+    };
+    traced(&seen, LevelFilter::DEBUG, run()).await
+}
+
+async fn rows_that_cannot_be_read_are_counted(store: &Store) -> Result<()> {
+    let (tables, seen) = (pets(store).await?, Traced::default());
+    let mut no_number = Properties::default();
+    no_number.push("Age", ValueRef::String("old"));
+    for row in store.rows("Pets").await?.iter().filter(|row| row.row_key.ends_with('3') || row.row_key.ends_with('4')) {
+        let change = Action::Merge(no_number.clone(), IfMatch::Any);
+        store.write("Pets", (&row.partition_key, &row.row_key), change).await?;
+    }
+    let run = async || {
+        let numbers = [("table.rows_unreadable", "2"), ("db.response.returned_rows", "8"), ("table.outcome", "ok")];
+        let query = || Pet::by_key("Marcus");
+        query().skip_unreadable(drop).all(tables).await?;
+        is(&seen.one(), &numbers);
+        let errors = query().stream(tables).filter(|pet| std::future::ready(pet.is_err())).count().await;
+        assert_eq!(errors, 2);
+        is(&seen.one(), &numbers);
+        assert!(query().all(tables).await.is_err());
+        is(&seen.one(), &[("table.rows_unreadable", "0"), ("table.outcome", "error"), ("error.type", "Property")]);
         anyhow::Ok(())
     };
     traced(&seen, LevelFilter::DEBUG, run()).await
