@@ -20,8 +20,6 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
     quote! {
         const _: () = {
             #[automatically_derived]
-            impl #parameters #t::OneVersion for #ident #arguments #clause {}
-            #[automatically_derived]
             impl #parameters #t::TableEntity for #ident #arguments
             where
                 Self: ::core::marker::Send + ::core::marker::Sync + 'static,

@@ -148,8 +148,6 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
             }
             // The message about a query of a group is that of `OneEntity` alone.
             #[automatically_derived]
-            impl #t::OneVersion for #ident {}
-            #[automatically_derived]
             impl #t::HasBin for #ident {}
             #[automatically_derived]
             impl #t::View for #ident {

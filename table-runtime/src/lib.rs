@@ -220,7 +220,7 @@ pub mod types {
     pub use crate::{
         model::{
             column::{Certain, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable},
-            entity::{AllowScan, FromOlder, OnePartition, OneVersion, Shared},
+            entity::{AllowScan, FromOlder, OnePartition, Shared},
             lifecycle::{HasBin, SoftDelete, Sweepable},
             property::{
                 Bytes, Defaulted, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape, Single,
@@ -268,8 +268,8 @@ pub mod __private {
             column::{Column, Filter, Free, InKey, Indexed, IndexedPart, key_column, part_column, property_column},
             cost,
             entity::{
-                AllowScan, EntityInfo, OnePartition, OneVersion, ReadEntity, Stored, StoredRow, TableEntity,
-                VersionMisfit, owner_part, read_older, version_misfit,
+                AllowScan, EntityInfo, OnePartition, ReadEntity, Stored, StoredRow, TableEntity, VersionMisfit,
+                owner_part, read_older, version_misfit,
             },
             key::{
                 Date, Decode, Encode, First, Fits, Hash, Integer, KeyPart, KeyReader, KeyWriter, Kind, Lossless, Lossy,

@@ -33,12 +33,6 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::OnePartition for #ident #arguments #bounds {}
         }
     });
-    let one_version = context.entity.from.is_none().then(|| {
-        quote! {
-            #[automatically_derived]
-            impl #parameters #t::OneVersion for #ident #arguments #bounds {}
-        }
-    });
     let sliced = context.entity.slice.as_ref().map(|_| {
         quote! {
             #[automatically_derived]
@@ -57,7 +51,6 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
     quote! {
         #allow_scan
         #one_partition
-        #one_version
         #sliced
         #soft_delete
         #sweepable
@@ -151,6 +144,10 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let (index_value, element_keys) = (indexes::index_value(context), indexes::element_keys(context));
     let read_older = read_older(context);
     let lifecycle = lifecycle(context);
+    let older = option(entity.from.as_ref().map(|from| {
+        let function = context.runtime.at(from.span());
+        quote_spanned!(from.span()=> <#from as #function::TableEntity>::INFO)
+    }));
     quote! {
         #[automatically_derived]
         impl #parameters #t::TableEntity for #ident #arguments #bounds {
@@ -169,6 +166,7 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
                 was: #was,
                 skip_newer: #skip_newer,
                 deny_unknown: #deny_unknown,
+                older: #older,
                 owner_part: #t::owner_part::<Self>,
             };
             type Columns = #columns #arguments;
@@ -267,7 +265,7 @@ pub(super) fn check_from(context: &Context<'_>) -> Option<TokenStream> {
         quote_spanned!(span=> #t::VersionMisfit::#misfit => ::core::panic!(#message))
     });
     Some(quote_spanned! {span=>
-        const _: () = match #t::version_misfit::<#ident, #from>() {
+        const _: () = match #t::version_misfit(<#ident as #t::TableEntity>::INFO) {
             #t::VersionMisfit::No => {}
             #(#arms,)*
         };

@@ -9,12 +9,12 @@ use table_store::{
     unstable::observe::{Running, observed},
 };
 
-use super::{BoxedRows, Explain, HasPart, OwnedView, Primary, Projection, Query, View, view::is_match};
+use super::{BoxedRows, Explain, HasPart, OneEntity, OwnedView, Primary, Projection, Query, View, view::is_match};
 use crate::{
     client::{pacing, tables::Tables},
     model::{
         cost::{self, Cost as _},
-        entity::{OneVersion, Stored, TableEntity},
+        entity::{Stored, TableEntity},
         lifecycle::HasBin,
         sealed::{Sealed, sealed},
     },
@@ -162,7 +162,7 @@ impl<V: View, W> Point<V, W> {
     /// [`Rows::select`](crate::Rows::select) describes the requests through an index.
     pub fn select<P>(mut self) -> Point<P, W>
     where
-        V: View<Entity: OneVersion>,
+        V: View<Entity: OneEntity>,
         P: Projection<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(P::PROPERTIES, false)));
@@ -212,7 +212,7 @@ impl<V: View> Point<V, Lookup> {
     /// [`Rows::select_unchecked`](crate::Rows::select_unchecked).
     pub fn select_unchecked<P>(mut self) -> Point<P, Lookup>
     where
-        V: View<Entity: OneVersion>,
+        V: View<Entity: OneEntity>,
         P: Projection<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(P::PROPERTIES, true)));

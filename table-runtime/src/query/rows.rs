@@ -17,7 +17,7 @@ use crate::{
     model::{
         column::IntoFilter,
         cost::{self, Cost},
-        entity::{OneVersion, TableEntity},
+        entity::TableEntity,
         key::{Encode, KeyPart, Ordered, Prefixed, Textual},
         lifecycle::HasBin,
         sealed::sealed,
@@ -231,9 +231,12 @@ impl<V, P, A> Rows<V, P, A> {
     /// of a partition scan. If there are several filters, all of them have to hold.
     ///
     /// The closure may also return an `Option` of a filter: `filter(|post| least.map(|least| post.likes.ge(least)))`.
+    ///
+    /// With rows of older versions, which `#[table(from = …)]` reads, the condition may compare what every version stores in
+    /// the same way; otherwise the query is an [`Error::Query`] when it runs. This holds for [`select`](Self::select) too.
     pub fn filter<F>(mut self, filter: impl FnOnce(Columns<V>) -> F) -> Rows<V, Done, A::Filtered>
     where
-        V: View<Entity: OneEntity + OneVersion>,
+        V: View<Entity: OneEntity>,
         A: AnyAccess + Opened,
         F: IntoFilter<V::Entity>,
     {
@@ -252,7 +255,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// entity has the value: [`select_unchecked`](Self::select_unchecked) avoids these reads.
     pub fn select<S>(mut self) -> Rows<S, P, A>
     where
-        V: View<Entity: OneEntity + OneVersion>,
+        V: View<Entity: OneEntity>,
         S: Projection<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, false)));
@@ -550,7 +553,7 @@ impl<V: View, P> Rows<V, P, cost::Lookups> {
     /// one that a crash ended, may have left rows whose entity does not have the value, or does not exist.
     pub fn select_unchecked<S>(mut self) -> Rows<S, P, cost::Lookups>
     where
-        V: View<Entity: OneVersion>,
+        V: View<Entity: OneEntity>,
         S: Projection<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, true)));

@@ -1,6 +1,6 @@
 //! State of a query, without its types.
 
-use std::{borrow::Cow, cmp::Ordering, mem, ops::Bound};
+use std::{borrow::Cow, cell::OnceCell, cmp::Ordering, mem, ops::Bound};
 
 use table_store::{
     Condition, Error, Result, RowRef,
@@ -297,6 +297,13 @@ impl Plan {
         let all = self.filter.as_deref().map_or(0, Condition::comparisons).saturating_add(comparisons);
         match condition {
             Ok(condition) if all <= limits::COMPARISONS => {
+                let problem = OnceCell::new();
+                condition.compares_only(&|name| {
+                    self.entity.check_versions(name).map_err(|differs| problem.set(differs)).is_ok()
+                });
+                if let Some(differs) = problem.into_inner() {
+                    self.refuse(format!("{differs}: read the entities, which converts them, and filter what was read"));
+                }
                 let filter = self.filter.take().map(|filter| *filter);
                 self.filter = Some(Box::new(both(filter, condition)));
             }
@@ -478,7 +485,23 @@ impl Plan {
 
     /// Limits the query to the properties of a projection; `None` asks for whole rows.
     pub fn select(&mut self, selection: Option<SelectedProperties>) {
+        let differs =
+            selection.and_then(|selection| selection.names().find_map(|name| self.entity.check_versions(name).err()));
+        if let Some(differs) = differs {
+            self.refuse(format!("{differs}: read whole entities, which converts them"));
+        }
         self.select = selection;
+    }
+
+    /// Checks that a patch can set the property in rows of any version.
+    ///
+    /// # Errors
+    /// Returns [`Error::Query`] with the version that differs.
+    pub fn check_set(&self, name: &str) -> Result<()> {
+        self.entity.check_versions(name).map_err(|differs| {
+            let problem = format!("{differs}: write `modify`, which reads the entity and converts it");
+            Box::new(QueryError::new(self.layout().table.to_owned(), self.layout().name, problem)).into()
+        })
     }
 
     /// Returns the properties to ask for in the layout's rows; `None` for all of them. For the entities' own rows they

@@ -29,6 +29,11 @@ impl SelectedProperties {
         Self { properties, unchecked }
     }
 
+    /// Returns the names of the properties.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        stored(self.properties).map(|property| property.name).filter(|name| !name.is_empty())
+    }
+
     /// Checks whether index rows are used without a check against their entities.
     pub const fn is_unchecked(self) -> bool {
         self.unchecked

@@ -14,7 +14,7 @@ use crate::{
     client::tables::Tables,
     model::{
         column::Sets,
-        entity::{OnePartition, OneVersion, StoredState, TableEntity, WriteEntity},
+        entity::{OnePartition, StoredState, TableEntity, WriteEntity},
         hints::{Commit, TableStorage, missing},
     },
     query::OwnKey,
@@ -117,7 +117,7 @@ impl<'a> Transaction<'a> {
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn patch<K, I>(self, key: K, sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I) -> Self
     where
-        K: OwnKey<Entity: TableEntity + OnePartition + OneVersion>,
+        K: OwnKey<Entity: TableEntity + OnePartition>,
         I: Sets<K::Entity>,
     {
         self.patched(key.plan(), None, sets(<K::Entity as TableEntity>::COLUMNS))
@@ -132,7 +132,7 @@ impl<'a> Transaction<'a> {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> Self
     where
-        K: OwnKey<Entity: TableEntity + OnePartition + OneVersion>,
+        K: OwnKey<Entity: TableEntity + OnePartition>,
         I: Sets<K::Entity>,
     {
         self.patched(key.plan(), Some(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))

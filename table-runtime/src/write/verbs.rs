@@ -15,7 +15,7 @@ use crate::{
     model::{
         codec,
         column::{Set, Sets},
-        entity::{OneVersion, StoredState, TableEntity, WriteEntity},
+        entity::{StoredState, TableEntity, WriteEntity},
         property::large,
     },
     query::OwnKey,
@@ -110,8 +110,8 @@ impl Tables {
     /// with one request: the row is not read. If the row is an insert that is not committed yet, and that insert is
     /// aborted, the changes are lost with it. A patch of an entity that has expired, or is in the bin, is applied.
     ///
-    /// An entity that reads rows of older versions, with `#[table(from = …)]`, cannot be patched. A row of a newer version
-    /// than that of the struct is patched unnoticed.
+    /// A row of an older version, which `#[table(from = …)]` reads, stays one: only properties that rows of every version
+    /// store in the same way can be set. A row of a newer version than that of the struct is patched unnoticed.
     ///
     /// Only properties that no key and no index depends on can be set, and no time that hides the entity:
     ///
@@ -125,7 +125,8 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::NotFound`](crate::Error::NotFound) if there is no such row: a patch never creates one. The
+    /// Returns [`Error::NotFound`](crate::Error::NotFound) if there is no such row: a patch never creates one;
+    /// [`Error::Query`](crate::Error::Query) for a property that rows of an older version do not have, or store otherwise. The
     /// other errors are those of [`insert`](Self::insert).
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn patch<K, I>(
@@ -134,7 +135,7 @@ impl Tables {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> BoxFuture<'static, Result<ETag>>
     where
-        K: OwnKey<Entity: TableEntity + OneVersion>,
+        K: OwnKey<Entity: TableEntity>,
         I: Sets<K::Entity>,
     {
         self.patched(key.plan(), None, sets(<K::Entity as TableEntity>::COLUMNS))
@@ -176,7 +177,7 @@ impl Tables {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> BoxFuture<'static, Result<ETag>>
     where
-        K: OwnKey<Entity: TableEntity + OneVersion>,
+        K: OwnKey<Entity: TableEntity>,
         I: Sets<K::Entity>,
     {
         self.patched(key.plan(), Some(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
@@ -311,6 +312,7 @@ pub fn point(key: &Plan) -> Result<RowKeys> {
 pub fn patched<E>(key: &Plan, expected: Option<ETag>, sets: impl Sets<E>) -> Result<EntityWrite> {
     let (mut properties, keys) = (Properties::default(), point(key)?);
     for Set { name, value, is_large, .. } in sets.into_sets() {
+        key.check_set(name)?;
         set(&mut properties, key.table(), &keys, (name, is_large), value)?;
     }
     Ok(EntityWrite::patch(keys, properties, expected))

@@ -55,6 +55,7 @@ mod queries {
     mod filters;
     mod for_each;
     mod hash_partitions;
+    mod older_rows;
     mod pages;
     mod partitions;
     mod points;

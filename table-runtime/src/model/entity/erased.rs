@@ -27,6 +27,8 @@ pub struct EntityInfo {
     pub skip_newer: bool,
     /// `true` if a row with properties that the struct does not know cannot be read: `#[table(deny_unknown)]`.
     pub deny_unknown: bool,
+    /// The struct of `#[table(from = …)]`, which reads rows of older versions.
+    pub older: Option<&'static Self>,
     /// [`TableEntity::owner_part`].
     pub owner_part: fn(usize, &mut OwnerReader<'_>) -> Result<()>,
 }
@@ -46,6 +48,7 @@ impl EntityInfo {
             was: None,
             skip_newer: false,
             deny_unknown: false,
+            older: None,
             owner_part: |_, _| Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 //! A row carries its version in the property [`VERSION`]; a row without it has version 1. The property is written first,
 //! so that a reader finds it at once.
 
-use std::{cmp::Ordering, fmt::Display};
+use std::{cmp::Ordering, fmt::Display, iter};
 
 use table_store::{
     Error, Properties, PropertiesRef, Result, RowRef, ValueRef,
@@ -16,23 +16,13 @@ use crate::model::{
     codec::{RowReader, damaged},
     entity::{TableEntity, check_keys},
     layout::{
-        Layout, LayoutInfo, Lifecycle, has_property, is_always_there, is_time, same_kind, same_primary_key,
-        same_separator, same_table,
+        Layout, LayoutInfo, Lifecycle, PropertyInfo, has_property, is_always_there, is_time, same_kind,
+        same_primary_key, same_separator, same_table, stored,
     },
 };
 
 /// Property that holds the version of an entity, unless that is 1.
 pub const VERSION: &str = "EntityVersion";
-
-/// An entity of which every row that the program reads has the version of the struct: without
-/// `#[table(version = …, from = …)]`.
-#[diagnostic::on_unimplemented(
-    message = "rows of `{Self}` may have an older version, which the store cannot filter, project or patch",
-    label = "has `from`, so some rows may be those of an older struct",
-    note = "read the entities, which converts them; then filter the stream, or change each with `update`",
-    note = "after every row was read and updated once, remove `from`"
-)]
-pub trait OneVersion {}
 
 /// An entity that is made from rows of an older version, which are read as `O`.
 #[diagnostic::on_unimplemented(
@@ -194,14 +184,16 @@ impl<'a> StoredRow<'a> {
         Some(self.misversioned(info, found, VersionProblem::Newer))
     }
 
-    /// Checks that the row has the version of the struct.
-    fn check_version(self, info: &EntityInfo) -> Result<()> {
+    /// Checks that the row has a version that the program reads.
+    fn check_version(self, info: &'static EntityInfo) -> Result<()> {
         if info.version == 1 {
             return self.is_newer(info, self.row.properties).map_or(Ok(()), Err);
         }
         match self.older(info)? {
-            None => Ok(()),
-            Some(found) => Err(self.misversioned(info, found, VersionProblem::Older)),
+            Some(found) if !info.all_versions().any(|older| older.version == found) => {
+                Err(self.misversioned(info, found, VersionProblem::Older))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -223,7 +215,50 @@ impl<'a> StoredRow<'a> {
     }
 }
 
-/// Checks that a row, of which a query reads some properties, has the version of the struct.
+impl EntityInfo {
+    /// Returns the struct and those of the older versions that it reads, the newest first.
+    fn all_versions(&'static self) -> impl Iterator<Item = &'static Self> {
+        iter::successors(Some(self), |info| info.older)
+    }
+
+    /// Checks that rows of every version store the property with this name in the same way. Then the store can read, compare
+    /// and set it in rows of any version.
+    ///
+    /// # Errors
+    /// Returns a text that says which version differs.
+    pub fn check_versions(&'static self, name: &str) -> Result<(), String> {
+        let property_of = |info: &'static Self| stored(info.fields).find(|property| property.name == name);
+        let facts = |it: &PropertyInfo| (it.edm, it.is_native, it.absent, it.is_always, it.is_required);
+        let mut olders = self.all_versions().skip(1).peekable();
+        let own = olders.peek().and_then(|_| property_of(self));
+        let Some(own) = own else { return Ok(()) };
+        for older in olders {
+            match property_of(older) {
+                Some(other) if facts(&own) == facts(&other) => {}
+                None => return Err(format!("rows of version {} have no property `{name}`", older.version)),
+                Some(other) => {
+                    let (was, now) = (form(&other), form(&own));
+                    let how =
+                        if was == now { "with another default than".to_owned() } else { format!("as {was}, unlike") };
+                    let now = if was == now { String::new() } else { format!(", which store it as {now}") };
+                    return Err(format!(
+                        "rows of version {} store `{name}` {how} those of version {}{now}",
+                        older.version, self.version
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Describes how a property is stored.
+fn form(property: &PropertyInfo) -> String {
+    let edm = property.edm.map_or_else(String::new, |edm| edm.to_string());
+    if property.is_always { edm } else { format!("an optional {edm}") }
+}
+
+/// Checks that a row, of which a query reads some properties, has a version that the program reads.
 ///
 /// # Errors
 /// The row has another version.
@@ -293,7 +328,7 @@ pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
     const {
         // The derive reports it for a struct that is not generic, with the names of both.
         assert!(
-            matches!(version_misfit::<E, O>(), VersionMisfit::No),
+            matches!(version_misfit(E::INFO), VersionMisfit::No),
             "the struct of `from` must have a lower version, and the same kind, table and primary key"
         );
     }
@@ -374,21 +409,24 @@ pub enum VersionMisfit {
     Property,
 }
 
-/// Returns the reason why rows of `O` cannot be read as older versions of `E`; [`VersionMisfit::No`] if they can.
-pub const fn version_misfit<E: TableEntity, O: TableEntity>() -> VersionMisfit {
-    if O::INFO.layout.version >= E::INFO.layout.version {
+/// Returns the reason why rows of the struct of `from` cannot be read as older versions of the entity;
+/// [`VersionMisfit::No`] if they can.
+pub const fn version_misfit(entity: &'static EntityInfo) -> VersionMisfit {
+    let Some(older) = entity.older else { return VersionMisfit::No };
+    let (entity, older) = (&entity.layout, &older.layout);
+    if older.version >= entity.version {
         VersionMisfit::Version
-    } else if !same_kind(E::INFO.layout.kind, O::INFO.layout.kind) {
+    } else if !same_kind(entity.kind, older.kind) {
         VersionMisfit::Kind
-    } else if !same_table(&E::INFO.layout.layouts[0], &O::INFO.layout.layouts[0]) {
+    } else if !same_table(&entity.layouts[0], &older.layouts[0]) {
         VersionMisfit::Table
-    } else if !same_separator(E::INFO.layout.separator, O::INFO.layout.separator)
-        || !same_primary_key(&E::INFO.layout.layouts[0], &O::INFO.layout.layouts[0])
+    } else if !same_separator(entity.separator, older.separator)
+        || !same_primary_key(&entity.layouts[0], &older.layouts[0])
     {
         VersionMisfit::Key
-    } else if !stores_times(&E::INFO.layout, &O::INFO.layout) {
+    } else if !stores_times(entity, older) {
         VersionMisfit::Times
-    } else if has_property(O::INFO.layout.fields, VERSION) {
+    } else if has_property(older.fields, VERSION) {
         VersionMisfit::Property
     } else {
         VersionMisfit::No
