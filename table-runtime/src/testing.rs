@@ -117,7 +117,60 @@ impl<E: fmt::Debug + fmt::Display> error::Error for RunError<E> {}
 /// until a run ends without a fault. Repeats this for each [`Fault`] and checks each run. Returns the number of requests
 /// that failed.
 ///
-/// The clones of a store share its rows.
+/// The clones of a store share its rows. `make_store` also creates the tables, so that no request for them fails.
+///
+/// ```
+/// use std::{error::Error, sync::Arc};
+///
+/// use table_runtime::{
+///     ETag, Result, TableEntity, Tables,
+///     backend::InMemoryBackend,
+///     testing::{PartitionReach, Run, for_each_fault},
+/// };
+///
+/// #[derive(TableEntity)]
+/// #[table(name = "Accounts", row = "account")]
+/// struct Account {
+///     #[partition_key]
+///     id: u32,
+///     #[index(email, lowercase, unique)]
+///     email: String,
+/// }
+///
+/// /// A store with the steps of the service between the account and the row of its address.
+/// type Store = PartitionReach<Arc<InMemoryBackend>>;
+/// type Checked<T> = std::result::Result<T, Box<dyn Error>>;
+///
+/// async fn empty() -> Checked<Store> {
+///     let store = PartitionReach(Arc::new(InMemoryBackend::new()?));
+///     Tables::new(store.clone()).create::<Account>().await?;
+///     Ok(store)
+/// }
+///
+/// /// The operation under test.
+/// async fn sign_up(tables: Tables) -> Result<ETag> {
+///     tables.insert(&Account { id: 1, email: "Ada@example.com".into() }).await
+/// }
+///
+/// /// The invariant: the account and its address are found together, and a success is never lost.
+/// async fn check(run: Run<Store, Result<ETag>>) -> Checked<()> {
+///     let account = Account::key(1).exists(&run.tables).await?;
+///     let address = Account::by_email("ada@example.com").exists(&run.tables).await?;
+///     if account != address {
+///         return Err(format!("account: {account}, address: {address}").into());
+///     }
+///     if run.result.is_ok() && !account {
+///         return Err("a success without an account".into());
+///     }
+///     Ok(())
+/// }
+///
+/// # futures::executor::block_on(async {
+/// let failed = for_each_fault(empty, sign_up, check).await?;
+/// assert_eq!(failed, 15); // the pending account, the row of its address and the commit, each with five faults
+/// # Ok::<(), Box<dyn Error>>(())
+/// # }).unwrap();
+/// ```
 ///
 /// # Errors
 /// The error of `make_store` or `check`, with the request and its fault.

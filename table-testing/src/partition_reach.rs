@@ -51,6 +51,81 @@ use table_store::{
 /// # Ok::<(), table_runtime::Error>(())
 /// # }).unwrap();
 /// ```
+///
+/// Each request behind it names the partition that it writes. With [`Scheduled`](super::Scheduled) before it, a test
+/// asserts which partitions a function reaches:
+///
+/// ```
+/// use std::{collections::BTreeSet, pin::pin, sync::Arc, task::Poll};
+///
+/// use futures::poll;
+/// use table_runtime::{
+///     Result, TableEntity, Tables,
+///     backend::{InMemoryBackend, Partitions},
+///     testing::{PartitionReach, Request, Schedule, Scheduled},
+/// };
+///
+/// #[derive(TableEntity)]
+/// #[table(name = "Members")]
+/// struct Member {
+///     #[partition_key]
+///     club: String,
+///     #[row_key]
+///     id: u32,
+///     #[index(email, lowercase, unique)] // in a table of its own, `MembersByEmail`
+///     email: String,
+/// }
+///
+/// /// The function under test.
+/// async fn change_email(tables: &Tables, club: &str, id: u32, email: &str) -> Result<bool> {
+///     let changed = tables.modify(Member::key(club, id), |member| member.email = email.into()).await?;
+///     Ok(changed.is_some())
+/// }
+///
+/// /// Returns the partitions that a request names.
+/// fn partitions(request: &Request) -> Vec<String> {
+///     match request {
+///         Request::Get { table, partition_key, .. } => vec![format!("{table}/{partition_key}")],
+///         Request::Query { scan, .. } => match &scan.partitions {
+///             Partitions::One(partition_key) => vec![format!("{}/{partition_key}", scan.table)],
+///             Partitions::Range(_) => vec![format!("{}/*", scan.table)],
+///         },
+///         Request::Execute(groups) => {
+///             groups.iter().map(|group| format!("{}/{}", group.table, group.partition_key)).collect()
+///         }
+///         _ => Vec::new(),
+///     }
+/// }
+///
+/// /// Runs a function whose requests wait in `schedule`. Returns its result and the partitions that it reaches.
+/// async fn reached<T>(schedule: &Schedule, function: impl Future<Output = T>) -> (T, BTreeSet<String>) {
+///     let (mut function, mut reached) = (pin!(function), BTreeSet::new());
+///     loop {
+///         if let Poll::Ready(result) = poll!(&mut function) {
+///             return (result, reached);
+///         }
+///         for waiting in schedule.waiting() {
+///             reached.extend(partitions(&waiting.request));
+///         }
+///         schedule.grant(0);
+///     }
+/// }
+///
+/// # futures::executor::block_on(async {
+/// let store = PartitionReach(Arc::new(InMemoryBackend::new()?));
+/// let tables = Tables::new(store.clone());
+/// tables.create::<Member>().await?;
+/// tables.insert(&Member { club: "chess".into(), id: 1, email: "ada@example.com".into() }).await?;
+///
+/// let (store, schedule) = Scheduled::new(store);
+/// let tables = Tables::new(store);
+/// let (changed, partitions) = reached(&schedule, change_email(&tables, "chess", 1, "ada@example.org")).await;
+/// assert!(changed?);
+/// let expected = ["Members/chess", "MembersByEmail/ada@example.com", "MembersByEmail/ada@example.org"];
+/// assert!(partitions.iter().eq(expected));
+/// # Ok::<(), table_runtime::Error>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct PartitionReach<B>(pub B);
 
