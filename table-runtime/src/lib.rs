@@ -48,6 +48,7 @@
 //! | order rows, search by beginnings | [newest first](guide::newest_first), [starts with](guide::starts_with) | [`key`]: the encodings and their guarantees |
 //! | store a master with its items | [master and items](guide::master_and_items) | [`EntityGroup`](derive@EntityGroup) |
 //! | look up by other values | [indexes](guide::indexes), [unique values](guide::unique_values) | [`index`](mod@index): guarantees, requests, crashes |
+//! | store long texts and files | [large values](guide::large_values) | [`TableEntity`](derive@TableEntity): `large` |
 //! | spread or split a large table | [hash partitions](guide::hash_partitions), [slices](guide::slices) | [`Tables::slices`], [`Tables::drop_slices`] |
 //! | read | [queries](guide::queries), [pages](guide::paging) | [`Rows`], [`Point`], [`Projection`](derive@Projection), [`cost`], [`Explain`] |
 //! | write | [writes](guide::writing), [bulk loads](guide::bulk_loads) | [`Tables`]: all verbs; [`Transaction`], [`Bulk`] |

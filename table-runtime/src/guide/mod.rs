@@ -23,6 +23,7 @@
 //! | [slices] | a table for each month, which is deleted as a whole |
 //! | [expiry and the bin](lifecycle) | sessions, tokens and invitations that expire, a bin for what was deleted, and the sweep |
 //! | [nested structs and enums](shapes) | an address, a way to pay: structs and enums with data as fields |
+//! | [large values and attachments](large_values) | texts and files of more than 64 KiB: in parts, in a table of their own, or in Blob storage |
 //!
 //! | task | |
 //! |---|---|
@@ -107,6 +108,11 @@ pub mod lifecycle {}
 ///
 #[doc = include_str!("shapes.md")]
 pub mod shapes {}
+
+/// Large values and attachments: in parts, in a table of their own, or in Blob storage, and what each costs.
+///
+#[doc = include_str!("large_values.md")]
+pub mod large_values {}
 
 /// Queries: ranges, projections, filters, and their cost as a type.
 ///
