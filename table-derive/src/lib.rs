@@ -101,7 +101,7 @@ use crate::{
 /// | `#[property(json)]` | stores any serde type as JSON text; when it is written, the text is parsed again, and refused if it does not read back as the same value |
 /// | `#[property(text)]` | stores a type with `Display` and `FromStr`, or an `Option` of one, as text |
 /// | `#[property(scale = N)]` | stores a `rust_decimal::Decimal`, or an `Option` of one, as an integer without its point, which is before `N` places; a number with more places is an error |
-/// | `#[property(large)]` | text, bytes or `json` of up to 480,000 UTF-16 units or 960,000 bytes: a value that does not fit into a property, of 64 KiB, continues in `{Name}_2`, `{Name}_3`, and so on, with the number of the parts in `{Name}_Parts`; no key, index or filter can have it |
+/// | `#[property(large)]` | text, bytes or `json` of up to 480,000 UTF-16 units or 960,000 bytes: a value that does not fit into a property, of 64 KiB, continues in `{Name}_2`, `{Name}_3`, and so on, with the number of the parts in `{Name}_Parts`; no key, no filter, and no key, `include` or `when` of an index can have it |
 /// | `#[property(default)]` | reads `Default` if a row has no such property; a filter does not find such a row |
 /// | `#[property(prefix = "Home")]` | the text with which the names of a nested struct's properties begin, instead of the field's own name; `""` for none |
 /// | `#[property(skip)]` | does not store the field; it is read as `Default` |
@@ -183,7 +183,7 @@ use crate::{
 /// With `each`, an entity has a row for each different element of a `Vec`, a `VecDeque`, a `BTreeSet`, a `HashSet`, an array,
 /// a `Box<[T]>` or an `Arc<[T]>`, or an `Option` of one: `#[index(tag, each, lowercase, same_partition)]` on the field, or
 /// `row(each(tags, lowercase))` and `partition(each(tags))` on the struct. A query returns an entity once, at its first
-/// matching element. A write changes the rows of the elements that came or went. With `unique`, no two entities have an
+/// matching element. A write changes the rows of the elements that were added or removed. With `unique`, no two entities have an
 /// element in common. An index has elements of one field, and `list` is not possible.
 ///
 /// A pointer row has a property for each field of the entity's key that its own key does not contain. A time in a property
@@ -246,7 +246,7 @@ pub fn derive_property(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
 /// A projection with one lifetime, `Headline<'a>`, borrows from the rows, and `for_each` passes it to a closure. A field of
 /// type `String`, `Box<str>` or `Arc<str>` is a `&'a str` or a `Cow<'a, str>`, a `Vec<u8>` is a `&'a [u8]`, and an `Option`
 /// of them is an `Option`. A text that only the key holds is a `Cow<'a, str>`, because a key may hold escapes. Any other
-/// field has its own type.
+/// field has its own type, and so has a field with `#[property(large)]`, whose parts are not one text in the row.
 ///
 /// A field with `#[projection(path = address.city)]` is a field of a nested struct or of a variant. It is an `Option` if a row
 /// may be without it.

@@ -1,9 +1,10 @@
 //! The guide: a page for each pattern and each task.
 //!
 //! Each program in it runs on the store in memory, and asserts what the page shows. Besides this crate, the programs use
-//! `tokio`, and some of them `time` (with the feature `time` of this crate), `futures` or `serde`. The pictures are drawn from the rows
-//! that the programs store: a box for each table, in it a box for each partition, and the rows in the order of their keys.
-//! Rows of indexes are blue, with an arrow to their entity. The module exists only in the documentation.
+//! `tokio`, and some of them `time` (with the feature `time` of this crate), `futures`, `serde` or `serde_json`. Programs
+//! with backends for tests need the feature `testing`. The pictures are drawn from the rows that the programs store: a box
+//! for each table, in it a box for each partition, and the rows in the order of their keys. Rows of indexes are blue, with
+//! an arrow to their entity. The module exists only in the documentation.
 //!
 //! | begin here | |
 //! |---|---|
