@@ -112,15 +112,29 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
     let Group { input, runtime, master, .. } = group;
     let (t, ident) = (runtime.here(), &input.ident);
     let (variant, table, row) = (local("variant"), local("table"), local("row"));
-    let members = group.variants().map(|Variant { ty, .. }| {
-        let t = runtime.at(ty.span());
-        quote_spanned!(ty.span()=> #t::Member::of::<#ty>())
-    });
+    let members = group.variants().map(|variant| of_variant(group, variant, &quote!(MEMBER)));
     let reads = group.variants().enumerate().skip(1).map(|(number, other)| {
         let (number, read) = (Literal::usize_unsuffixed(number), read(group, other));
         quote!(#number => #read)
     });
     let first = read(group, master);
+    let (state, in_version) = (local("state"), local("in_version"));
+    let content = local("content");
+    let members_of = group.variants().enumerate().map(|(number, variant)| {
+        let (number, ident) = (Literal::usize_unsuffixed(number), variant.ident);
+        let entity = of_variant(group, variant, &quote!(entity));
+        quote!(Self::#ident(#content) => (#number, #entity(#content)))
+    });
+    let set_states = group.variants().map(|variant| {
+        let (ident, set_state) = (variant.ident, of_variant(group, variant, &quote!(set_state)));
+        quote!(Self::#ident(#content) => #set_state(#content, #state))
+    });
+    let schemas = group.variants().map(|variant| of_variant(group, variant, &quote!(SCHEMA)));
+    // Without the lifetime, the compiler would refuse a group of which an entity has an index in another partition.
+    let in_one_partition = group.variants().map(|Variant { ty, .. }| {
+        let t = runtime.at(ty.span());
+        quote_spanned!(ty.span()=> for<'__never> #ty: #t::OnePartitionVariant)
+    });
     let checks = group.items.iter().enumerate().map(|(before, item)| check(group, before + 1, item));
     let (found, give) = (local("found"), local("give"));
     let function = by_key(group);
@@ -139,11 +153,38 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
                     #variant: ::core::primitive::usize,
                     #table: &::core::primitive::str,
                     #row: #t::RowRef<'_>,
-                ) -> #t::Result<Self> {
+                ) -> #t::Result<(Self, #t::StoredState)> {
                     match #variant {
                         #(#reads,)*
                         _ => #first,
                     }
+                }
+                fn member(&self) -> (::core::primitive::usize, &dyn #t::WriteEntity) {
+                    match self {
+                        #(#members_of,)*
+                    }
+                }
+                fn set_state(&mut self, #state: #t::StoredState) {
+                    match self {
+                        #(#set_states,)*
+                    }
+                }
+            }
+            #[automatically_derived]
+            impl #t::OnePartition for #ident
+            where
+                #(#in_one_partition,)*
+            {}
+            #[automatically_derived]
+            impl #t::WholeEntities for #ident {
+                fn schemas() -> ::std::vec::Vec<#t::Schema> {
+                    ::std::vec![#(#schemas),*]
+                }
+                fn deletion(
+                    #found: &#t::FoundRow<'_>,
+                    #in_version: ::core::primitive::bool,
+                ) -> #t::Result<#t::Option<#t::Deletion>> {
+                    #t::member_deletion::<Self>(#found, #in_version)
                 }
             }
             // The message about a query of a group is that of `OneEntity` alone.
@@ -172,10 +213,18 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
     }
 }
 
-fn read(group: &Group<'_>, Variant { ident, ty }: &Variant<'_>) -> TokenStream {
-    let (table, row, t) = (local("table"), local("row"), group.runtime.at(ty.span()));
-    let variant = quote_spanned!(ty.span()=> #t::variant::<#ty>(#table, #row));
-    quote!(#variant.map(Self::#ident))
+/// Returns an item of the trait `Variant` for a variant. The errors about a type that does not implement it are then equal, and
+/// the compiler reports one.
+fn of_variant(group: &Group<'_>, Variant { ty, .. }: &Variant<'_>, item: &TokenStream) -> TokenStream {
+    let t = group.runtime.at(ty.span());
+    let of = quote_spanned!(ty.span()=> <#ty as #t::Variant>::);
+    quote!(#of #item)
+}
+
+fn read(group: &Group<'_>, variant: &Variant<'_>) -> TokenStream {
+    let (ident, read) = (variant.ident, of_variant(group, variant, &quote!(read)));
+    let [table, row, content, state] = ["table", "row", "content", "state"].map(local);
+    quote!(#read(#table, #row).map(|(#content, #state)| (Self::#ident(#content), #state)))
 }
 
 /// Returns `by_key`, which opens the partition with the values of the master's partition key.

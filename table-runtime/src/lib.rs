@@ -232,10 +232,12 @@ pub mod types {
         query::{
             Access, AnyAccess, Borrowed, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed, Lookup, OneEntity,
             Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest, SameAs,
-            SkipUnreadable, Sorted, Spread, Unique, Unopened, Variant, View,
+            SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
         },
         write::{
             bin::ToBin,
+            bulk::{Deletions, WholeEntities},
+            group::{OnePartitionVariant, Variant},
             index::indexable::{Each, Indexable},
             writable::{AsEntity, Deletable, Updatable},
         },
@@ -247,7 +249,7 @@ pub mod types {
             entity::{read_older, version_misfit},
             layout::{Member, SliceBy},
         },
-        query::{borrow, project, variant},
+        query::{borrow, project},
         read::FoundRow,
     };
 }
@@ -269,8 +271,8 @@ pub mod __private {
             column::{Column, Filter, Free, InKey, Indexed, IndexedPart, key_column, part_column, property_column},
             cost,
             entity::{
-                AllowScan, EntityInfo, OnePartition, ReadEntity, Stored, StoredRow, TableEntity, VersionMisfit,
-                owner_part, read_older, version_misfit,
+                AllowScan, EntityInfo, OnePartition, ReadEntity, Stored, StoredRow, StoredState, TableEntity,
+                VersionMisfit, WriteEntity, owner_part, read_older, version_misfit,
             },
             key::{
                 Date, Decode, Encode, First, Fits, Hash, Integer, KeyPart, KeyReader, KeyWriter, Kind, Lossless, Lossy,
@@ -291,10 +293,17 @@ pub mod __private {
         query::{
             Access, Borrowed, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView, Part,
             PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, SharedParts, Spread,
-            Unique, Unopened, Variant, View, borrow, group_rows, project, selected_at, variant,
+            Unique, Unopened, View, borrow, group_rows, project, selected_at,
         },
         read::FoundRow,
-        write::index::indexable::{Each, Indexable},
+        write::{
+            bulk::{Deletion, WholeEntities, member_deletion},
+            group::{OnePartitionVariant, Variant},
+            index::{
+                Schema,
+                indexable::{Each, Indexable},
+            },
+        },
     };
     pub use table_store::{Result, RowRef, Value, ValueRef, error::KeyProblem};
 

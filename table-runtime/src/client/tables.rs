@@ -53,7 +53,7 @@ pub(crate) use self::{
 /// | [`remove(key)`](Self::remove) | deletes the row, and returns whether there was one |
 /// | [`transaction()`](Self::transaction) | any of these but `modify`, for entities of one partition and table, all or nothing |
 /// | [`insert_all`](Self::insert_all), [`upsert_all`](Self::upsert_all), [`remove_all`](Self::remove_all) | any number of entities, in concurrent transactions |
-/// | [`Post::by_key("x").delete_all(&tables)`](crate::Rows::delete_all) | deletes what a query finds, with the index rows |
+/// | [`Post::by_key("x").delete_all(&tables)`](crate::Rows::delete_all), [`delete_all((a, b))`](Self::delete_all) | deletes what a query, or several, find, with the index rows |
 /// | [`soft_delete(key)`](Self::soft_delete), [`restore(key)`](Self::restore) | puts an entity into its bin, and takes it out |
 /// | [`sweep::<Session>()`](Self::sweep) | deletes what has expired |
 ///

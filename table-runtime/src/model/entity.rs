@@ -364,9 +364,7 @@ impl<T> Stored<T> {
     /// # Ok(()) }
     /// ```
     pub fn new(entity: T, etag: ETag) -> Self {
-        let timestamp = etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH);
-        let until = Until::Entity;
-        Self { entity, state: StoredState { etag, timestamp, loaded: None, unknown: None, until, made: true } }
+        Self { entity, state: StoredState::of_new(etag) }
     }
 
     /// Returns the version of the row.
@@ -432,8 +430,14 @@ impl StoredState {
         self.made = false;
     }
 
+    /// Returns the state of an entity that was just written with this version.
+    pub fn of_new(etag: ETag) -> Self {
+        let timestamp = etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH);
+        Self { etag, timestamp, loaded: None, unknown: None, until: Until::Entity, made: true }
+    }
+
     /// Saves the rows of an entity that is about to change.
-    fn save(&mut self, entity: &dyn WriteEntity) {
+    pub fn save(&mut self, entity: &dyn WriteEntity) {
         if self.loaded.is_none() {
             self.until = Until::Row(self.until.time(entity));
             self.loaded = Some(Box::new(loaded_rows(entity)));

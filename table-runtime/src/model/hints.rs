@@ -78,8 +78,6 @@ hints! {
     UpdateMany: "each entity is updated by itself", "not a verb of `Tables`",
         "`tables.upsert_all(&entities)` writes many, whatever their rows are now",
         "`update(&mut stored)` for each writes back what was read";
-    DeleteMany: "many entities are deleted with `remove_all`", "write `tables.remove_all(keys)`",
-        "the rows of a query: `query.delete_all(&tables)`";
     DeleteByKey: "an entity is deleted by its key with `remove`", "write `tables.remove(T::key(…)).await?`",
         "what was read is deleted with `tables.delete(stored)`, unless another writer changed it";
     InsertMany: "many entities are written with `insert_all` and `upsert_all`", "not a verb of `Tables`";

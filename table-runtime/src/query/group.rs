@@ -5,7 +5,7 @@ use table_store::{Result, RowRef};
 use super::{Done, OwnedView, Part, Primary, QueryBuilder, Rows};
 use crate::{
     model::{
-        entity::{self, Stored, TableEntity},
+        entity::{StoredState, TableEntity, WriteEntity},
         key::{Encode, KeyPart, PartSink},
         layout::Member,
         sealed::Sealed,
@@ -14,6 +14,12 @@ use crate::{
 };
 
 /// An enum of entities that share a table and a partition: `#[derive(EntityGroup)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no group of entities, and only the query of a group has `modify`",
+    label = "not a group: an enum with `#[derive(EntityGroup)]`",
+    note = "one entity: `tables.modify(T::key(…), |entity| entity.field = value)`",
+    note = "many entities: read them, change them, and write them with `tables.upsert_all(…)`"
+)]
 pub trait EntityGroup: OwnedView<Item = Self> + Send {
     /// Members for the variants, the master first.
     #[doc(hidden)]
@@ -21,44 +27,15 @@ pub trait EntityGroup: OwnedView<Item = Self> + Send {
 
     /// Reads the row as the variant with this number.
     #[doc(hidden)]
-    fn read(variant: usize, table: &str, row: RowRef<'_>) -> Result<Self>;
-}
+    fn read(variant: usize, table: &str, row: RowRef<'_>) -> Result<(Self, StoredState)>;
 
-/// Content of a variant of a group: an entity, or a [`Stored`] entity, which can be updated and deleted.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be in a group of entities",
-    label = "not a table entity",
-    note = "a variant holds an entity, a struct with `#[derive(TableEntity)]`, or `Stored<…>` of one"
-)]
-pub trait Variant {
-    /// Type of the entity.
-    type Entity: TableEntity;
-
+    /// Returns the number of the variant, and the entity in it.
     #[doc(hidden)]
-    fn of(stored: Stored<Self::Entity>) -> Self;
-}
+    fn member(&self) -> (usize, &dyn WriteEntity);
 
-#[diagnostic::do_not_recommend]
-impl<E: TableEntity> Variant for E {
-    type Entity = E;
-
-    fn of(stored: Stored<E>) -> E {
-        Stored::into_inner(stored)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<E: TableEntity> Variant for Stored<E> {
-    type Entity = E;
-
-    fn of(stored: Self) -> Self {
-        stored
-    }
-}
-
-/// Reads the content of a variant from a row.
-pub fn variant<V: Variant>(table: &str, row: RowRef<'_>) -> Result<V> {
-    entity::read(table, row).map(V::of)
+    /// Sets the state of the entity's row, as far as the variant holds it.
+    #[doc(hidden)]
+    fn set_state(&mut self, state: StoredState);
 }
 
 /// An entity whose keys have the parts `P` and `R`. The parts are parameters because associated types of a public
@@ -125,13 +102,6 @@ impl<T, N, R: SharedParts> SharedParts for (Part<T, N>, R) {
     type Open = (Part<T, N>, R::Open);
 }
 
-impl Member {
-    /// Returns the member for the entity of a variant.
-    pub const fn of<V: Variant>() -> Self {
-        Self::new(&<V::Entity as TableEntity>::INFO.layout, <V::Entity as TableEntity>::INFO.skip_newer)
-    }
-}
-
 /// Returns the query for the rows of a group's partition.
 pub fn group_rows<G, E, P, R>(partition: P::Args<'_>) -> Rows<G, R::Open>
 where
@@ -155,6 +125,11 @@ impl FoundRow<'_> {
     /// Reads the row as a variant of the group; `None` if it is a row of no variant, or is not committed.
     #[doc(hidden)]
     pub fn member<G: EntityGroup>(&self) -> Result<Option<G>> {
+        Ok(self.stored_member()?.map(|(member, _)| member))
+    }
+
+    /// Reads the row as a variant of the group, and returns it with the state of the row.
+    pub(crate) fn stored_member<G: EntityGroup>(&self) -> Result<Option<(G, StoredState)>> {
         if !self.is_committed()? {
             return Ok(None);
         }

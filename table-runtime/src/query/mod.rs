@@ -28,7 +28,7 @@ pub use boxed::BoxedRows;
 pub use builder::QueryBuilder;
 pub use copied::Copied;
 pub use explain::Explain;
-pub use group::{EntityGroup, Keyed, PartitionParts, SharedParts, Variant, group_rows, variant};
+pub use group::{EntityGroup, Keyed, PartitionParts, SharedParts, group_rows};
 pub use pages::{Entities, PageOf};
 pub use partitions::PartitionOrder;
 pub use parts::{Done, HasPart, Part, Primary, Rest, Sorted, Unique};

@@ -10,7 +10,7 @@ use table_store::{
 
 use super::{
     Access, AnyAccess, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
-    PrefixAccess, Projection, Query, Rest, SkipUnreadable, Sorted, View, boxed::give, view::is_match,
+    PrefixAccess, Projection, Query, Rest, SkipUnreadable, Sorted, View, view::is_match,
 };
 use crate::{
     client::tables::Tables,
@@ -300,13 +300,14 @@ impl<V, P, A> Rows<V, P, A> {
         self.boxed().stream(tables)
     }
 
-    /// Returns a stream of the rows, for an operation that has a name of its own.
-    pub(crate) fn part_stream(self, tables: &Tables) -> Entities<V::Item>
+    /// Returns a stream of what `give` makes of the rows, for an operation that has a name of its own.
+    pub(crate) fn part_stream<T, G>(&self, tables: &Tables, give: G) -> Entities<T>
     where
-        V: OwnedView,
+        T: Send + 'static,
+        G: Fn(&FoundRow<'_>, &mut Vec<T>) -> Result<bool> + Copy + Send + Sync + 'static,
         A: Opened,
     {
-        Entities::new(self.plan.table(), None, self.source(tables), give::<V>, None)
+        Entities::new(self.plan.table(), None, self.source(tables), give, None)
     }
 
     /// Reads the next `size` rows: the first ones, or those after the cursor of the page before.
@@ -491,7 +492,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// #     #[derive(serde::Serialize, serde::Deserialize)]
     /// #     pub enum Status { Open, Waiting }
     /// #     #[derive(table_runtime::TableEntity)]
-    /// #     #[table(name = "Issues")]
+    /// #     #[table(name = "Issue")]
     /// #     pub struct Issue {
     /// #         #[partition_key] pub tenant: String,
     /// #         #[row_key] pub id: u32,

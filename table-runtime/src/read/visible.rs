@@ -258,7 +258,8 @@ impl Visible {
 
     /// Checks whether the query finds an entity because it is in the bin, or because it is not.
     pub fn finds_by_bin(self) -> bool {
-        self.bin != Bin::Shown && self.lifecycle.soft_delete.is_some()
+        let members = self.kinds.members().iter().map(|member| member.layout.lifecycle);
+        self.bin != Bin::Shown && members.chain([self.lifecycle]).any(|lifecycle| lifecycle.soft_delete.is_some())
     }
 
     /// Returns those of the times that the rows of a layout have.

@@ -25,6 +25,7 @@ use crate::{
         writable::AsEntity,
     },
 };
+pub use delete::{Deletion, Deletions, WholeEntities, member_deletion};
 use load::BulkWriter;
 pub(crate) use send::is_of_entity;
 
@@ -36,7 +37,8 @@ const FAILURES: usize = 10_000;
 pub struct Bulk<'a> {
     tables: Tables,
     entities: Input<'a>,
-    schema: Schema,
+    /// Those of the entities, the first one of which names the operation.
+    schemas: Vec<Schema>,
     verb: &'static str,
     side_by_side: usize,
     on_progress: Option<BulkCallback<'a>>,
@@ -78,7 +80,9 @@ impl<E: TableEntity, K: AsKey<E>> AsKey<E> for &K {
 }
 
 /// The input: entities or keys, encoded as they arrive.
-type Input<'a> = Pin<Box<dyn Stream<Item = Result<EntityWrite>> + Send + 'a>>;
+type Input<'a> = Pin<Box<dyn Stream<Item = Result<TypedWrite>> + Send + 'a>>;
+/// The write of an entity, with the parts of the entity's type that it needs.
+pub(crate) type TypedWrite = (Schema, EntityWrite);
 
 /// An error of a source of entities.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -273,8 +277,18 @@ impl Tables {
         verb: &'static str,
         entities: impl Stream<Item = Result<EntityWrite>> + Send + 'a,
     ) -> Bulk<'a> {
+        self.write_typed(vec![schema], verb, entities.map_ok(move |entity| (schema, entity)))
+    }
+
+    /// Writes encoded entities of several types.
+    pub(crate) fn write_typed<'a>(
+        &self,
+        schemas: Vec<Schema>,
+        verb: &'static str,
+        entities: impl Stream<Item = Result<TypedWrite>> + Send + 'a,
+    ) -> Bulk<'a> {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
-        Bulk { tables, entities: Box::pin(entities), schema, verb, side_by_side, on_progress: None }
+        Bulk { tables, entities: Box::pin(entities), schemas, verb, side_by_side, on_progress: None }
     }
 }
 
@@ -311,8 +325,8 @@ impl<'a> Bulk<'a> {
 impl Bulk<'_> {
     /// Writes the entities, as a part of another operation.
     pub(crate) async fn run(self) -> Result<BulkProgress> {
-        let Self { tables, entities, schema, side_by_side, on_progress, .. } = self;
-        BulkWriter::new(tables, schema, side_by_side, on_progress, entities).run().await
+        let Self { tables, entities, schemas, side_by_side, on_progress, .. } = self;
+        BulkWriter::new(tables, &schemas, side_by_side, on_progress, entities).run().await
     }
 }
 
@@ -321,7 +335,7 @@ impl<'a> IntoFuture for Bulk<'a> {
     type IntoFuture = BoxFuture<'a, Result<BulkProgress>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let running = self.tables.begin_operation(|| self.schema.operation(self.verb));
+        let running = self.schemas.first().and_then(|first| self.tables.begin_operation(|| first.operation(self.verb)));
         Box::pin(observed(running, self.run()))
     }
 }

@@ -131,5 +131,7 @@ pub(crate) use entity_write::{BegunWrite, EntityWrite, Verb};
 pub(crate) use execute::{WriteFailure, Written, attempt, check, execute, execute_one};
 pub(crate) use leased::lifecycle_changed;
 pub(crate) use list::operations_without;
-pub(crate) use schema::{Encoded, EncodedRow, FoundEntity, Schema};
+#[doc(hidden)]
+pub use schema::Schema;
+pub(crate) use schema::{Encoded, EncodedRow, FoundEntity};
 pub(crate) use write::{EntityState, Occupant, Write, WrittenRow};

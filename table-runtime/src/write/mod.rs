@@ -2,6 +2,7 @@
 
 pub mod bin;
 pub mod bulk;
+pub mod group;
 pub mod index;
 mod modify;
 pub mod transaction;

@@ -192,9 +192,7 @@ impl<'a> Transaction<'a> {
         if let Some(problem) = problem {
             return Err(problem);
         }
-        check_partition(&writes)?;
-        index::check(&writes)?;
-        let mut written = index::execute(&mut writes).await.map_err(|failure| failure.error)?;
+        let mut written = execute(&mut writes).await?;
         for (at, stored) in updated {
             if let Written { etag: Some(etag), unknown, .. } = &mut written[at] {
                 stored.written(etag.clone(), unknown.take());
@@ -202,6 +200,13 @@ impl<'a> Transaction<'a> {
         }
         Ok(written.into_iter().map(|written| written.etag).collect())
     }
+}
+
+/// Applies the writes, all or none.
+pub(super) async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>> {
+    check_partition(writes)?;
+    index::check(writes)?;
+    index::execute(writes).await.map_err(|failure| failure.error)
 }
 
 /// Checks that all writes are to one partition of one table.

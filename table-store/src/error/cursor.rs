@@ -24,9 +24,6 @@ impl Error {
     ///         }
     ///     }
     /// }
-    /// # let tables = Tables::in_memory()?;
-    /// # futures::executor::block_on(async { tables.create::<Post>().await?; next_page(&tables, None).await })?;
-    /// # Ok::<(), table_runtime::Error>(())
     /// ```
     pub fn cursor(&self) -> Option<&str> {
         match self {

@@ -77,6 +77,7 @@ mod versions;
 mod writes {
     mod bulk;
     mod deleting;
+    mod groups;
     mod modify;
     mod single;
     mod transactions;

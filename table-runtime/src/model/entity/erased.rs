@@ -77,9 +77,13 @@ impl Deref for EntityInfo {
 
 /// An entity whose rows are written. Its functions are those of [`TableEntity`].
 pub trait WriteEntity {
+    /// Returns the facts about the entity's type.
     fn info(&self) -> &'static EntityInfo;
+    /// Calls [`TableEntity::keys`].
     fn write_keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem>;
+    /// Calls [`TableEntity::write`].
     fn write_properties(&self, properties: &mut PropertyWriter<'_>) -> Result<()>;
+    /// Calls [`TableEntity::write_index`].
     fn write_index_properties(&self, layout: usize, properties: &mut PropertyWriter<'_>) -> Result<()>;
 }
 

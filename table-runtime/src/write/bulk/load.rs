@@ -25,7 +25,7 @@ use table_store::{
 };
 
 use super::{
-    BulkCallback, FAILURES, Input,
+    BulkCallback, FAILURES, Input, TypedWrite,
     batching::Batching,
     pace::Pace,
     send::{BatchOutcome, Writes, write_batch, write_in_steps},
@@ -33,7 +33,7 @@ use super::{
 use crate::{
     client::{pacing, tables::Tables},
     model::layout::Holds,
-    write::index::{BegunWrite, Encoded, EntityWrite, Schema, Write},
+    write::index::{BegunWrite, Encoded, Schema, Write},
 };
 
 /// Maximum number of entities in open batches, and of entities in flight.
@@ -53,7 +53,6 @@ pub(super) const LINES: usize = 700;
 /// A bulk write in progress.
 pub(super) struct BulkWriter<'a> {
     tables: Tables,
-    schema: Schema,
     /// The backend of the writes, if entities have rows that are written in steps of their own.
     steps: Option<Arc<Batching>>,
     /// The transactions of these steps that are in flight.
@@ -173,7 +172,7 @@ type Completed = (Vec<OwnRow>, BatchOutcome);
 /// The next event of a bulk write.
 enum Event {
     /// The input yielded an item.
-    Given(Result<EntityWrite>),
+    Given(Result<TypedWrite>),
     /// The input has ended.
     Ended,
     /// The input has no item ready, so that the packed batches wait for no others.
@@ -187,14 +186,14 @@ enum Event {
 impl<'a> BulkWriter<'a> {
     pub(super) fn new(
         tables: Tables,
-        schema: Schema,
+        schemas: &[Schema],
         side_by_side: usize,
         on_progress: Option<BulkCallback<'a>>,
         input: Input<'a>,
     ) -> Self {
         let backend = tables.backend();
         let pace = Pace::new(backend.side_by_side(), side_by_side, backend.overloads());
-        let takes_steps = schema.takes_steps(backend.reach());
+        let takes_steps = schemas.iter().any(|schema| schema.takes_steps(backend.reach()));
         let steps = takes_steps.then(|| Arc::new(Batching::new(Arc::clone(backend))));
         let tables = match &steps {
             Some(steps) => tables.with_backend(Arc::<Batching>::clone(steps)),
@@ -202,11 +201,10 @@ impl<'a> BulkWriter<'a> {
         };
         Self {
             tables,
-            schema,
             steps,
             sending: FuturesUnordered::new(),
             to_send: VecDeque::new(),
-            one_by_one: schema.has_lists(),
+            one_by_one: schemas.iter().any(Schema::has_lists),
             pace,
             on_progress,
             input: Some(input),
@@ -345,11 +343,11 @@ impl<'a> BulkWriter<'a> {
     }
 
     /// Takes the next entity of the input.
-    fn take(&mut self, item: Result<EntityWrite>) {
+    fn take(&mut self, item: Result<TypedWrite>) {
         let position = self.progress.read;
         self.progress.read += 1;
-        let begun = item.and_then(|entity| {
-            let write = Write::with_id_of(self.tables.clone(), self.schema, || self.ids.draw())?;
+        let begun = item.and_then(|(schema, entity)| {
+            let write = Write::with_id_of(self.tables.clone(), schema, || self.ids.draw())?;
             let table = write.table_of(entity.keys())?;
             Ok((table, BegunWrite { write, entity }))
         });
@@ -427,7 +425,8 @@ impl<'a> BulkWriter<'a> {
         let hash = |layout: usize, keys: &RowKeys| self.hasher.hash_one((layout, keys));
         rows.push(hash(0, write.entity.keys()));
         if let (Some(_), Some(new)) = (&self.steps, write.entity.new_rows()) {
-            let claims = self.schema.before_commit().filter(|layout| self.schema.is_unique(*layout));
+            let schema = write.write.schema;
+            let claims = schema.before_commit().filter(move |layout| schema.is_unique(*layout));
             let claims = claims.flat_map(|layout| new.rows_in(layout));
             rows.extend(claims.map(|row| hash(row.layout, &row.keys)));
         }

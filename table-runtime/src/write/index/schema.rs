@@ -210,6 +210,7 @@ impl FoundEntity {
 }
 
 impl Schema {
+    /// Returns the parts of a type.
     pub const fn of<E: TableEntity>() -> Self {
         const { lifecycle::check_times::<E>() }
         Self { info: E::INFO, rows: rows_of::<E> }
@@ -280,7 +281,7 @@ impl Schema {
         self.layouts[layout].index.as_ref().is_some_and(|index| index.unique)
     }
 
-    pub fn holds(&self, layout: usize) -> Holds {
+    pub(crate) fn holds(&self, layout: usize) -> Holds {
         self.layouts[layout].index.as_ref().map_or(Holds::Pointer, |index| index.holds)
     }
 

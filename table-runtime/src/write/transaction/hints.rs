@@ -11,8 +11,8 @@ use table_store::{ETag, Result};
 use crate::{
     client::tables::Tables,
     model::hints::{
-        Begin, Commit, CreateTable, DeleteByKey, DeleteMany, InsertEach, InsertMany, Put, Read, ReadFirst, Rollback,
-        TableStorage, UpdateMany, missing,
+        Begin, Commit, CreateTable, DeleteByKey, InsertEach, InsertMany, Put, Read, ReadFirst, Rollback, TableStorage,
+        UpdateMany, missing,
     },
     write::transaction::Transaction,
 };
@@ -33,10 +33,6 @@ impl Tables {
     missing! {
         UpdateMany:
             update_all<E>(E) -> Ready<Result<()>>,
-    }
-    missing! {
-        DeleteMany:
-            delete_all<E>(E) -> Ready<Result<()>>,
     }
     missing! {
         Read:
