@@ -15,7 +15,7 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
     names_differ(entity, errors);
     rows_cannot_collide(entity, errors);
     transaction_fits(entity, errors);
-    let rules: [fn(&Entity, &Index, &mut Errors); 20] = [
+    let rules: [fn(&Entity, &Index, &mut Errors); 21] = [
         name_is_free,
         table_name_is_legal,
         table_name_is_not_reserved,
@@ -24,6 +24,7 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
         each_is_of_one_field,
         hash_is_last_in_partition,
         hash_is_not_the_only_encoding,
+        own_key_is_not_repeated,
         unique_value_is_whole,
         unique_is_not_limited_to_hash_partition,
         cross_partition_copy_is_not_unique,
@@ -208,6 +209,44 @@ fn hash_is_not_the_only_encoding(entity: &Entity, index: &Index, errors: &mut Er
         );
         errors.at(part.span, message);
     }
+}
+
+/// Checks that the attribute does not end with the parts that begin the entity's own key. They follow in each row key anyway,
+/// so that rows with one value are in the entity's own order. The other rows and their order are the same without them.
+fn own_key_is_not_repeated(entity: &Entity, index: &Index, errors: &mut Errors) {
+    let parts = &index.row.parts;
+    let (named, own) = parts.split_at(parts.iter().take_while(|part| part.is_index_value).count());
+    let is_same = |(one, other): (&Part, &Part)| {
+        one.field == other.field && one.encoding == other.encoding && one.each.is_none()
+    };
+    // A row key in the entity's partition begins with a value, and so does one from which the partition key is derived.
+    let layout = entity.layouts().find(|layout| layout.index.is_some_and(|other| std::ptr::eq(other, index)));
+    let is_needed = !index.is_cross_partition() || layout.is_some_and(|layout| layout.derivation().is_some());
+    let repeats = |kept: &usize| {
+        let repeated = &named[*kept..];
+        repeated.len() <= own.len() && repeated.iter().zip(own).all(is_same)
+    };
+    let Some(kept) = (usize::from(is_needed)..named.len()).find(repeats) else { return };
+    let text = |parts: &[Part]| {
+        let part = |part: &Part| match (&entity.fields[part.field].name, &part.encoding) {
+            (field, Encoding::Plain) => field.clone(),
+            (field, encoding) => format!("{field}({encoding})"),
+        };
+        parts.iter().map(part).collect::<Vec<_>>().join(", ")
+    };
+    let help = match kept {
+        0 => "remove `row(…)`".to_owned(),
+        _ => format!("write `row({})`", text(&named[..kept])),
+    };
+    let message = format_args!(
+        "the index `{}` stores `{repeated}` twice: its row key is `{}`, and the entity's own `{}` follows\n\
+         help: {help}; rows with one value are in the entity's own order anyway, and queries narrow by `{repeated}` as before",
+        index.name.value,
+        text(named),
+        text(own),
+        repeated = text(&named[kept..]),
+    );
+    errors.at(named[kept].place, message);
 }
 
 /// Checks that a unique index contains each value whole. Otherwise different values with the same encoding would

@@ -8,7 +8,7 @@ use crate::{
 };
 
 pub(super) fn check(entity: &Entity, errors: &mut Errors) {
-    let rules: [fn(&Entity, &mut Errors); 11] = [
+    let rules: [fn(&Entity, &mut Errors); 12] = [
         partition_key_exists,
         row_key_exists,
         constant_excludes_parts,
@@ -16,6 +16,7 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
         kind_is_not_empty,
         hash_is_last_in_partition,
         partition_is_derived_from_row,
+        key_has_a_whole_value,
         raw_is_last,
         prefix_is_first,
         prefixes_are_legal,
@@ -82,6 +83,35 @@ fn hash_is_last_in_partition(entity: &Entity, errors: &mut Errors) {
         for part in before.iter().filter(is_hash) {
             errors.at(part.span, "`hash` must be the last part of the partition key; move this field after the others");
         }
+    }
+}
+
+/// Checks that entities of one partition differ in more than the beginnings or the hashes of values. Otherwise all entities
+/// with the same beginning would be one row.
+fn key_has_a_whole_value(entity: &Entity, errors: &mut Errors) {
+    let Entity { partition, row, fields, .. } = entity;
+    let is_cut = |part: &&Part| matches!(part.encoding, Encoding::First(..) | Encoding::Hash(..));
+    let is_whole = |field: usize| {
+        let mut parts = partition.parts.iter().chain(&row.parts);
+        parts.any(|part| part.field == field && !is_cut(&part))
+    };
+    // Another rule reports a hash in the row key.
+    let is_hash = |part: &Part| matches!(part.encoding, Encoding::Hash(..));
+    if row.parts.iter().any(|part| !is_cut(&part) || is_hash(part)) || row.is_guess || !row.refused.is_empty() {
+        return;
+    }
+    let mut parts = row.parts.iter().chain(&partition.parts);
+    if let Some(part) = parts.find(|part| is_cut(part) && !is_whole(part.field)) {
+        let (name, encoding) = (&fields[part.field].name, &part.encoding);
+        let help = match encoding.fold() {
+            Encoding::Plain => "#[row_key]".to_owned(),
+            fold => format!("#[row_key({fold})]"),
+        };
+        let message = format_args!(
+            "entities whose `{name}` has the same `{encoding}` would be one row, because no key contains the rest\n\
+             help: write `{help}` for the whole `{name}`, or put `#[row_key]` on one more field, such as an id"
+        );
+        errors.at(part.span, message);
     }
 }
 

@@ -235,6 +235,11 @@ impl Entity {
         for at in 0..self.fields.len() {
             if self.mode(at) == Mode::Free {
                 self.fields[at].refuse_type(errors);
+                continue;
+            }
+            let lossy = self.primary_parts().find(|part| part.field == at).map(|part| part.encoding.to_string());
+            if let Some(encoding) = lossy.filter(|_| self.source(at) == Source::Property) {
+                self.fields[at].refuse_type_of_lossy_key(&encoding, errors);
             }
         }
     }
@@ -289,7 +294,12 @@ impl Entity {
 
     /// Returns true if the field has a part in the primary key.
     pub(crate) fn is_in_key(&self, field: usize) -> bool {
-        self.partition.parts.iter().chain(&self.row.parts).any(|part| part.field == field)
+        self.primary_parts().any(|part| part.field == field)
+    }
+
+    /// Returns the parts of both keys.
+    fn primary_parts(&self) -> impl Iterator<Item = &Part> {
+        self.partition.parts.iter().chain(&self.row.parts)
     }
 
     /// Returns the source of a field: the first key part with a lossless encoding, or else its property.

@@ -177,6 +177,18 @@ impl Field {
         }
     }
 
+    /// Reports a type that can be no property, of a field that is one because the encoding of its key is lossy.
+    pub(super) fn refuse_type_of_lossy_key(&mut self, encoding: &str, errors: &mut Errors) {
+        if let Storage::Property(Property { strategy: Strategy::Native, has_attribute: false, .. }) = &self.storage
+            && let Some(advice) = refused::advice(&self.ty)
+        {
+            let message = "is lossy: the key does not give back the value, so the field is stored as a property too";
+            let help = "help: or add a key part with the whole value, such as `#[row_key]`";
+            errors.on(self.ty.declared(), format_args!("`{encoding}` {message}, but {advice}\n{help}"));
+            self.storage = Storage::Refused;
+        }
+    }
+
     /// Returns true if the field is not stored.
     pub(crate) fn is_skipped(&self) -> bool {
         matches!(self.storage, Storage::Skipped(_) | Storage::Refused)

@@ -296,7 +296,8 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
                 let (encoding, span) = Encoding::read(&mut keys, errors);
                 keys.finish(errors);
                 let span = span.unwrap_or_else(|| fields[field - base.fields.len()].ty.span());
-                parts.push(Part { field, encoding, is_index_value: true, each, span });
+                let place = path.last().map_or(span, Ident::span);
+                parts.push(Part { field, encoding, is_index_value: true, each, span, place });
             }
             continue;
         };
@@ -317,7 +318,7 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
             if let Some(inside) = keys.flag("each", errors) {
                 errors.at(inside, format_args!("`each` is written around the field; write `each({ident})`"));
             }
-            parts.push(Part { each, ..value(base, field, &mut keys, errors) });
+            parts.push(Part { each, place: ident.span(), ..value(base, field, &mut keys, errors) });
             keys.finish(errors);
         }
     }
@@ -356,7 +357,7 @@ fn part_at(base: Base<'_>, path: &[Ident], parts: &mut Vec<Field>, errors: &mut 
 fn value(base: Base<'_>, field: usize, keys: &mut Keys, errors: &mut Errors) -> Part {
     let (encoding, span) = Encoding::read(keys, errors);
     let span = span.unwrap_or_else(|| base.fields[field].ty.span());
-    Part { field, encoding, is_index_value: true, each: None, span }
+    Part { field, encoding, is_index_value: true, each: None, span, place: span }
 }
 
 /// Reports a missing name: the first key is then an option, and no field has this name. Returns true if it is missing.

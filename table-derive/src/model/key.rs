@@ -35,6 +35,8 @@ pub(crate) struct Part {
     pub(crate) each: Option<Span>,
     /// The span of the encoding's option, or else that of the field's type.
     pub(crate) span: Span,
+    /// The span of the field's name where the key lists it, or else that of the field.
+    pub(crate) place: Span,
 }
 
 impl Key {
@@ -50,12 +52,12 @@ impl Part {
         let (encoding, span) = Encoding::read(&mut keys, errors);
         keys.finish(errors);
         let span = span.unwrap_or_else(|| declared.ty.span());
-        Self { field, encoding, is_index_value: false, each: None, span }
+        Self { field, encoding, is_index_value: false, each: None, span, place: span }
     }
 
     /// Returns a part in its plain encoding.
     pub(super) fn plain(field: usize, span: Span) -> Self {
-        Self { field, encoding: Encoding::Plain, is_index_value: false, each: None, span }
+        Self { field, encoding: Encoding::Plain, is_index_value: false, each: None, span, place: span }
     }
 
     /// Returns this part of the primary key as index rows contain it: they always escape text.

@@ -361,3 +361,35 @@ fn all_errors_are_reported_at_once() {
     });
     assert_eq!(found.len(), 6, "{found:#?}");
 }
+
+#[test]
+fn own_keys_at_the_end_of_an_index_are_reported() {
+    refused! {
+        index(names, same_partition, row(name, id)) => "its row key is `name, id`, and the entity's own `id` follows\nhelp: write `row(name)`";
+        index(names, partition(email), row(name, user, id)) => "its row key is `name, user, id`, and the entity's own `user, id` follows\nhelp: write `row(name)`";
+        index(names, partition(name), row(user)) => "its row key is `user`, and the entity's own `user, id` follows\nhelp: remove `row(…)`";
+        index(names, same_partition, row(name, id), copy) => "stores `id` twice";
+    }
+    let accepted: [syn::Attribute; 6] = [
+        parse_quote!(#[index(names, same_partition, row(id, name))]),
+        parse_quote!(#[index(names, same_partition, row(name, id(reverse)))]),
+        parse_quote!(#[index(names, same_partition, row(name, id), unique)]),
+        parse_quote!(#[index(names, partition(name), row(id))]),
+        parse_quote!(#[index(names, partition(user(first = 1)), row(user))]),
+        parse_quote!(#[index(names, same_partition, row(id), when(name, is_shown))]),
+    ];
+    for attribute in accepted {
+        let found = entity(&parse_quote! {
+            #attribute
+            struct User {
+                #[partition_key]
+                user: String,
+                #[row_key]
+                id: u32,
+                name: String,
+                email: Option<String>,
+            }
+        });
+        assert!(found.is_empty(), "{found:#?}");
+    }
+}

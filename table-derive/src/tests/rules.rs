@@ -192,7 +192,11 @@ fn wrong_keys_are_reported() {
         { #[partition_key(hash = 1)] #[row_key] a: u8 } => "a whole number from 2 to 65536";
         { #[partition_key(hash = 4)] #[row_key(lowercase)] a: String } => "several partitions (`hash = 4`), but a query reads one of them; write `hash = 4, lowercase` for the partition";
         { #[partition_key(first = 1)] #[row_key(uppercase)] a: String } => "write `first = 1, uppercase` for the partition";
-        { #[partition_key] t: u8, #[partition_key(hash = 4)] #[row_key(first = 2)] a: String } => "write `hash = 4, first = 2`";
+        { #[partition_key] t: u8, #[partition_key(hash = 4)] #[row_key(first = 2)] a: String, #[row_key] b: u8 } => "write `hash = 4, first = 2`";
+        { #[partition_key] t: u8, #[row_key(first = 3)] a: String } => "help: write `#[row_key]` for the whole `a`, or put `#[row_key]` on one more field";
+        { #[partition_key] t: u8, #[row_key(first = 3, lowercase)] a: String } => "help: write `#[row_key(lowercase)]` for the whole `a`";
+        { #[partition_key(hash = 4)] b: char, #[row_key] a: u8 } => "`hash = 4` is lossy";
+        { #[partition_key(hash = 4)] b: u8, #[row_key(first = 3)] a: String } => "entities whose `a` has the same `first = 3` would be one row";
         { #[partition_key] a: u8, #[row_key(hash = 4)] b: u8 } => "`hash` is only for partition keys";
         { #[partition_key(hash = 4)] a: u8, #[partition_key] #[row_key] b: u8 } => "`hash` must be the last part";
         { #[partition_key] a: u8, #[row_key(raw)] b: String, #[row_key] c: u8 } => "so `c` cannot come after it";
