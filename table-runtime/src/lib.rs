@@ -239,7 +239,7 @@ pub mod types {
             bulk::{Deletions, WholeEntities},
             group::{OnePartitionVariant, Variant},
             index::indexable::{Each, Indexable},
-            writable::{AsEntity, Deletable, Updatable},
+            writable::{AsEntity, Deletable, ReturnsNothing, Updatable},
         },
     };
     // Functions of generated code whose bounds messages name.

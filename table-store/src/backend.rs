@@ -68,6 +68,12 @@ pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a store",
+    label = "not a `Backend`",
+    note = "a connection string, also `UseDevelopmentStorage=true`: `Tables::connect(\"…\")?`, with the feature `azure`",
+    note = "a file: `Tables::open(\"blog.tables\")?`; a store in memory: `Tables::in_memory()?`"
+)]
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Describes the store as it is now. This sends no request.
     fn describe(&self) -> Description<'_>;
@@ -511,6 +517,7 @@ impl Scan {
 }
 
 /// A shared backend.
+#[diagnostic::do_not_recommend]
 impl<B: Backend + ?Sized> Backend for Arc<B> {
     fn describe(&self) -> Description<'_> {
         (**self).describe()

@@ -6,6 +6,7 @@ use crate::{DamagedProperties, Row, RowId};
 
 mod bulk;
 mod cursor;
+mod hints;
 mod name;
 pub(crate) mod problem;
 mod request;

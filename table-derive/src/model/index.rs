@@ -7,6 +7,7 @@ use super::{
     field::{Field, FieldRef},
     key::{Key, Part},
     lifecycle::Lifecycle,
+    refused,
 };
 use crate::{
     attributes::{Argument, Keys, List, ListedField},
@@ -162,6 +163,7 @@ impl Index {
 
         let Values { mut partition, mut row } = values?;
         make_elements((base.fields, parts), &mut partition, &mut row, errors);
+        refuse_collections(base.fields, &name, &mut partition, &mut row, errors);
         let each = partition.iter().chain(&row).find_map(|part| Some((part.field, part.each?)));
         let mut include = include.map(|mut include| {
             include.add_elements(base, parts, each);
@@ -315,9 +317,11 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
             continue;
         }
         if let Some(field) = Field::find(base.fields, ident, errors) {
-            if let Some(inside) = keys.flag("each", errors) {
+            let inside = keys.flag("each", errors);
+            if let Some(inside) = inside {
                 errors.at(inside, format_args!("`each` is written around the field; write `each({ident})`"));
             }
+            let each = each.or(inside);
             parts.push(Part { each, place: ident.span(), ..value(base, field, &mut keys, errors) });
             keys.finish(errors);
         }
@@ -338,6 +342,22 @@ fn make_elements((fields, parts): (&[Field], &[Field]), partition: &mut [Part], 
                 format_args!("other parts of this index are elements of `{name}`; write `each({name})`"),
             );
         }
+    }
+}
+
+/// Reports collections without `each`, and makes elements of them, so that the compiler does not report them again.
+fn refuse_collections(fields: &[Field], name: &Text, partition: &mut [Part], row: &mut [Part], errors: &mut Errors) {
+    for part in partition.iter_mut().chain(row).filter(|part| part.each.is_none()) {
+        let Some(field) = fields.get(part.field).filter(|field| refused::is_collection(field.ty.declared())) else {
+            continue;
+        };
+        let message = format_args!(
+            "a key holds one value, and `{0}` may hold many; for a row for each element, write `each`: `#[index({1}, each, \
+             …)]` on the field, or `each({0})` in `row(…)` or `partition(…)`",
+            field.name, name.value
+        );
+        errors.at(part.place, message);
+        part.each = Some(part.place);
     }
 }
 

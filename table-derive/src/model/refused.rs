@@ -58,6 +58,22 @@ pub(super) fn key_advice(ty: &Type) -> Option<String> {
     }
 }
 
+/// Returns true for a collection whose elements can have rows in an index: not for bytes.
+pub(super) fn is_collection(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_collection(&group.elem),
+        Type::Paren(paren) => is_collection(&paren.elem),
+        Type::Path(path) => match generic(path) {
+            Some((name, inner)) if name == "Option" => is_collection(inner),
+            Some((name, inner)) => {
+                ["Vec", "VecDeque", "BTreeSet", "HashSet"].iter().any(|other| name == other) && !is_named(inner, "u8")
+            }
+            None => false,
+        },
+        _ => false,
+    }
+}
+
 /// Returns the last name of a path, and its type argument.
 fn generic(path: &TypePath) -> Option<(&Ident, &Type)> {
     let last = path.path.segments.last()?;

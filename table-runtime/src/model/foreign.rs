@@ -44,6 +44,7 @@ macro_rules! moment {
         }
 
         by_value! {
+            #[diagnostic::do_not_recommend]
             $type: ByOrder, PropertyType::DateTime, in concat!("the range of `", stringify!($type), "`"),
                 |value| match KeyPart::to_value(&value).ticks() {
                     Ok(ticks) => Ok(ValueRef::DateTime(ticks)),
@@ -216,6 +217,7 @@ impl KeyPart for uuid::Uuid {
 
 #[cfg(feature = "uuid")]
 by_value! {
+    #[diagnostic::do_not_recommend]
     uuid::Uuid: ByOrder, PropertyType::Guid, |value| Ok(ValueRef::Guid(value.into())), |value| match value {
         ValueRef::Guid(value) => Some(value.into()),
         _ => None,

@@ -53,7 +53,10 @@ hints! {
     DeleteRows: "the rows of a query are deleted with `delete_all`", "write `.delete_all(&tables).await?`";
     Len: "the rows of a query are counted with `count`", "write `.count(&tables).await?`",
         "every row is read for it: the service cannot count";
-    Aggregate: "the service cannot join, group or aggregate rows", "not a method of queries",
+    Join: "the service cannot join rows", "not a method of queries",
+        "read the entities of both types, and combine them",
+        "entities that are read together can share a partition: `#[derive(EntityGroup)]`";
+    Aggregate: "the service cannot group or aggregate rows", "not a method of queries",
         "read the rows with `for_each` or `all`, and compute the result from them";
     // Points.
     AwaitPoint: "a query of one row is run with `get` or `exists`", "not yet run",

@@ -85,7 +85,7 @@ use crate::model::sealed::Sealed;
             them",
     note = "bytes are written as text, such as hex, or as a `Uuid` if there are 16",
     note = "parts of keys are text, integers, decimals, `bool`, `char`, ids, dates and times: write `String` for `&str`, \
-            `u64` for `usize`, an integer such as cents for a float, and no `Option`, because every entity has its key",
+            `u64` for `usize`, and an integer such as cents for a float; an `Option` can be in an index, and not in the entity's own key",
     note = "an index over a collection needs `each`, for a row for each element: `#[index(tag, each)]`, or `row(each(tags))`",
     note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it"
 )]

@@ -367,10 +367,11 @@ fn single(value: ValueRef<'_>) -> Option<f32> {
 }
 
 /// Implements [`Property`] for types that are passed by value, from their comparisons, the type of the property, the
-/// range of their values if it is not that of the property, and the closures that write and read them.
+/// range of their values if it is not that of the property, and the closures that write and read them. For a type that is no
+/// property, the compiler lists the types that are: `do_not_recommend` leaves the usual ones in its list.
 macro_rules! by_value {
-    ($($type:ty: $order:ty, $property:expr $(, in $range:expr)?, $write:expr, $read:expr;)*) => {$(
-        #[diagnostic::do_not_recommend]
+    ($($(#[$hidden:meta])? $type:ty: $order:ty, $property:expr $(, in $range:expr)?, $write:expr, $read:expr;)*) => {$(
+        $(#[$hidden])?
         impl Property for $type {
             type Pass<'a, T: 'a> = T;
             type Arg<'a> = $type;
@@ -411,12 +412,15 @@ by_value! {
         ValueRef::Boolean(value) => Some(value),
         _ => None,
     };
+    #[diagnostic::do_not_recommend]
     f32: ByOrder, PropertyType::Single, |value| Ok(ValueRef::Double(value.into())), single;
     f64: ByOrder, PropertyType::Double, |value| Ok(ValueRef::Double(value)), double;
+    #[diagnostic::do_not_recommend]
     Guid: ByOrder, PropertyType::Guid, |value| Ok(ValueRef::Guid(value)), |value| match value {
         ValueRef::Guid(value) => Some(value),
         _ => None,
     };
+    #[diagnostic::do_not_recommend]
     Ticks: ByOrder, PropertyType::DateTime, |value| Ok(ValueRef::DateTime(value)), |value| match value {
         ValueRef::DateTime(value) => Some(value),
         _ => None,
@@ -427,6 +431,7 @@ by_value! {
 const SECOND: u64 = 10_000_000;
 
 by_value! {
+    #[diagnostic::do_not_recommend]
     Duration: ByOrder, PropertyType::Ticks, in "0..=9223372036854775807",
         |value| match i64::try_from(value.as_nanos() / 100) {
             Ok(ticks) => Ok(ValueRef::Int64(ticks)),
@@ -440,8 +445,9 @@ by_value! {
 }
 
 macro_rules! integers {
-    ($($type:ident: $variant:ident;)*) => {
+    ($($(#[$hidden:meta])? $type:ident: $variant:ident;)*) => {
         by_value! {$(
+            $(#[$hidden])?
             $type: ByOrder, PropertyType::$variant { min: $type::MIN as _, max: $type::MAX as _ },
                 |value| Ok(ValueRef::$variant(value.into())), |value| integer(value)?.try_into().ok();
         )*}
@@ -449,18 +455,23 @@ macro_rules! integers {
 }
 
 integers! {
+    #[diagnostic::do_not_recommend]
     i8: Int32;
+    #[diagnostic::do_not_recommend]
     i16: Int32;
+    #[diagnostic::do_not_recommend]
     i32: Int32;
+    #[diagnostic::do_not_recommend]
     u8: Int32;
+    #[diagnostic::do_not_recommend]
     u16: Int32;
     u32: Int64;
     i64: Int64;
 }
 
 macro_rules! borrowed {
-    ($($type:ty: $as:ty, $variant:ident, $order:ty;)*) => {$(
-        #[diagnostic::do_not_recommend]
+    ($($(#[$hidden:meta])? $type:ty: $as:ty, $variant:ident, $order:ty;)*) => {$(
+        $(#[$hidden])?
         impl Property for $type {
             type Pass<'a, T: 'a> = &'a T;
             type Arg<'a> = &'a $as;
@@ -500,8 +511,11 @@ macro_rules! borrowed {
 
 borrowed! {
     String: str, String, ByOrder;
+    #[diagnostic::do_not_recommend]
     Box<str>: str, String, ByOrder;
+    #[diagnostic::do_not_recommend]
     std::sync::Arc<str>: str, String, ByOrder;
+    #[diagnostic::do_not_recommend]
     Cow<'static, str>: str, String, ByOrder;
 }
 

@@ -13,7 +13,7 @@ use super::{BoxedRows, Entities, OneEntity, OwnedView, Point, Rows, rows::Column
 use crate::{
     client::tables::Tables,
     model::hints::{
-        Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Last, Len, Limit, Narrow,
+        Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Join, Last, Len, Limit, Narrow,
         OneRow, Order, RowsOfPoint, Run, Skip, TableStorage, TextSearch, Where, WritePoint, WriteRows, missing,
     },
 };
@@ -54,8 +54,8 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             collect<C>() -> C,
     }
     missing! {
-        Aggregate:
-            join<T, U>(T, U) -> Self,
+        Join:
+            join<T>() -> Self,
     }
     missing! {
         OneRow:

@@ -10,6 +10,7 @@ use crate::{
     write::{
         index::{Encoded, EncodedRow, EntityWrite, Occupant, Schema, Verb, execute_one},
         verbs::point,
+        writable::ReturnsNothing,
     },
 };
 
@@ -61,13 +62,14 @@ impl Tables {
     /// [`Error::ConditionNotMet`] is returned only if other writers were faster in each of 201 attempts.
     /// [`Error::OutcomeUnknown`] is returned as it is, because a repetition could apply the change twice.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
-    pub fn modify<'a, K>(
+    pub fn modify<'a, K, R>(
         &self,
         key: K,
-        mut change: impl FnMut(&mut K::Entity) + Send + 'a,
+        mut change: impl FnMut(&mut K::Entity) -> R + Send + 'a,
     ) -> BoxFuture<'a, Result<Option<Stored<K::Entity>>>>
     where
         K: OwnKey<Entity: TableEntity>,
+        R: ReturnsNothing,
     {
         let (tables, keys, key) = (self.clone(), point(key.plan()), Point::new(key.plan().clone()));
         Box::pin(self.observed(Schema::of::<K::Entity>(), "modify", async move {
@@ -114,10 +116,11 @@ impl Tables {
     /// # Errors
     /// Returns the errors of [`modify`](Self::modify) and of [`insert`](Self::insert).
     /// [`Error::AlreadyExists`] means that the row belongs to an entity of another kind, or to one in the bin.
-    pub fn modify_or_insert<'a, E, C>(&self, entity: &E, mut change: C) -> BoxFuture<'a, Result<Stored<E>>>
+    pub fn modify_or_insert<'a, E, C, R>(&self, entity: &E, mut change: C) -> BoxFuture<'a, Result<Stored<E>>>
     where
         E: TableEntity,
-        C: FnMut(&mut E) + Send + 'a,
+        C: FnMut(&mut E) -> R + Send + 'a,
+        R: ReturnsNothing,
     {
         let (tables, new) = (self.clone(), Encoded::of(entity));
         Box::pin(self.observed(Schema::of::<E>(), "modify_or_insert", async move {

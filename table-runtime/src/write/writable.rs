@@ -42,7 +42,7 @@ impl<E: TableEntity> AsEntity<E> for &E {
 
 /// An entity that [`update`](crate::Tables::update) writes back: [`Stored`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an entity that was read, which `update` writes back",
+    message = "`update` takes an entity as a query returned it, a `&mut Stored`, and not `{Self}`",
     label = "not a `Stored` entity",
     note = "read it first: `let Some(mut stored) = T::key(…).get(&tables).await?`, then change it and write `update(&mut \
             stored)`",
@@ -70,9 +70,9 @@ impl<E: TableEntity> Updatable for Stored<E> {
 
 /// An entity that [`delete`](crate::Tables::delete) deletes: [`Stored`], or a reference to one.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an entity that was read, which `delete` deletes",
+    message = "`delete` takes an entity as a query returned it, a `Stored` or a reference to one, and not `{Self}`",
     label = "not a `Stored` entity",
-    note = "inside of a `Box` or an `Arc`, it is `&*stored`",
+    note = "inside of an `Option`: `if let Some(stored) = …`; inside of a `Box` or an `Arc`, it is `&*stored`",
     note = "with its key, whatever its row is now: `tables.remove(T::key(…))`",
     note = "many: `tables.remove_all(keys)`, or `query.delete_all(&tables)`"
 )]
@@ -112,4 +112,35 @@ impl<E: TableEntity> Deletable for &mut Stored<E> {
     fn to_delete(&self) -> &Stored<E> {
         self
     }
+}
+
+/// The type that a closure returns which changes an entity: nothing.
+#[diagnostic::on_unimplemented(
+    message = "the closure of `modify` changes the entity and returns nothing",
+    label = "the closure must return `()`",
+    note = "it is not `async`, has no `.await` and cannot fail, because it may run several times: write \
+            `tables.modify(T::key(…), |post| post.likes += 1)`, or `|post| { …; }` with a semicolon at the end",
+    note = "a change that may fail or waits: `let mut stored = T::key(…).get(&tables).await?`, then change it, and \
+            `tables.update(&mut stored).await?`"
+)]
+pub trait ReturnsNothing {}
+
+#[diagnostic::do_not_recommend]
+impl ReturnsNothing for () {}
+
+/// For a closure that only panics.
+#[diagnostic::do_not_recommend]
+impl ReturnsNothing for Never {}
+
+/// The type `!`, which stable Rust names only as what a function returns.
+type Never = <fn() -> ! as Returns>::Returned;
+
+/// A function with what it returns.
+pub trait Returns {
+    /// The type that it returns.
+    type Returned;
+}
+
+impl<T> Returns for fn() -> T {
+    type Returned = T;
 }

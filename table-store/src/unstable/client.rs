@@ -152,6 +152,7 @@ impl fmt::Debug for Client {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Backend for Client {
     fn describe(&self) -> Description<'_> {
         self.backend.describe()

@@ -44,7 +44,7 @@ fn properties(name: &str, code: i64) -> Properties {
 }
 
 macro_rules! misplaced {
-    ($($test:ident $module:ident { $($key:tt)* } $({ $($length:tt)* })? $point:expr, $all:expr, at $at:expr;)+) => {$(
+    ($($test:ident $module:ident { $($key:tt)* } $(, { $($length:tt)* })? $point:expr, $all:expr, at $at:expr;)+) => {$(
         mod $module {
             use super::*;
 
@@ -145,7 +145,7 @@ misplaced! {
         |name: &str| Street::key("Ulm", name), Street::by_key("Ulm"), at ("Ulm", "anger");
     a_row_under_the_key_of_another_uppercase_name_touches_nobody uppercase { #[row_key(uppercase)] }
         |name: &str| Street::key("Ulm", name), Street::by_key("Ulm"), at ("Ulm", "ANGER");
-    a_row_under_the_first_letters_of_another_name_touches_nobody first { #[row_key(first = 2, lowercase)] }
+    a_row_under_the_first_letters_of_another_name_touches_nobody first { #[row_key(first = 2, lowercase)] },
         { #[row_key] #[property] }
         |name: &str| Street::key("Ulm", name, 100), Street::by_key("Ulm"), at ("Ulm", "an 0000000100");
 }

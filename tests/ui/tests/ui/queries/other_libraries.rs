@@ -16,7 +16,7 @@ async fn run(tables: &Tables) -> Result<()> {
     let posts = || Post::by_key("Marcus");
     posts().offset(10);
     posts().where_(|post| post.likes.ge(1));
-    posts().join(Post::by_key("Maria"), |post| post.id);
+    posts().join::<Post>();
     posts().ge(5);
     posts().lt(5);
     posts().le(5);

@@ -1,0 +1,25 @@
+use table_runtime::{Result, TableEntity, Tables};
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[index(title, lowercase, same_partition)]
+    title: String,
+    likes: u32,
+    published: bool,
+    url: Option<String>,
+}
+
+async fn run(tables: &Tables, post: &Post) -> Result<()> {
+    if let Err(error) = tables.insert(post).await
+        && error.is_conflict()
+    {
+        return Ok(());
+    }
+    Ok(())
+}
+
+fn main() {}
