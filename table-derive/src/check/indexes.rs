@@ -216,9 +216,8 @@ fn hash_is_not_the_only_encoding(entity: &Entity, index: &Index, errors: &mut Er
 fn own_key_is_not_repeated(entity: &Entity, index: &Index, errors: &mut Errors) {
     let parts = &index.row.parts;
     let (named, own) = parts.split_at(parts.iter().take_while(|part| part.is_index_value).count());
-    let is_same = |(one, other): (&Part, &Part)| {
-        one.field == other.field && one.encoding == other.encoding && one.each.is_none()
-    };
+    let is_same =
+        |(one, other): (&Part, &Part)| one.field == other.field && one.encoding == other.encoding && one.each.is_none();
     // A row key in the entity's partition begins with a value, and so does one from which the partition key is derived.
     let layout = entity.layouts().find(|layout| layout.index.is_some_and(|other| std::ptr::eq(other, index)));
     let is_needed = !index.is_cross_partition() || layout.is_some_and(|layout| layout.derivation().is_some());

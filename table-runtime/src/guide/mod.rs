@@ -36,6 +36,7 @@
 //! | [going to production](production) | signing in, outages, overload, tracing, backups, tenants |
 //! | [the command `tables`](command) | looking into a store, and moving its rows, without Rust types |
 //! | [coming from …](coming_from) | from .NET, from Python, or from keys written by hand |
+//! | [compiler messages](compiler_messages) | messages that do not say what to write, and what to write |
 
 /// Choosing a partition key: what is fast, what is atomic, and what can grow.
 ///
@@ -173,3 +174,8 @@ pub mod command {}
 ///
 #[doc = include_str!("coming_from.md")]
 pub mod coming_from {}
+
+/// Messages of the compiler that do not say what to write, and what to write.
+///
+#[doc = include_str!("compiler_messages.md")]
+pub mod compiler_messages {}

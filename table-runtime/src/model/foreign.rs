@@ -137,6 +137,7 @@ macro_rules! date {
         }
 
         texts! {
+            #[diagnostic::do_not_recommend]
             $type: ByOrder, PropertyType::Date, "a date such as 2026-12-24",
                 |date, text| {
                     write_as_key::<kind::Date>(KeyPart::to_value(&date), "a date of the years 0001 to 9999", text)

@@ -459,7 +459,6 @@ integers! {
     i8: Int32;
     #[diagnostic::do_not_recommend]
     i16: Int32;
-    #[diagnostic::do_not_recommend]
     i32: Int32;
     #[diagnostic::do_not_recommend]
     u8: Int32;

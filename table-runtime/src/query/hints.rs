@@ -13,8 +13,8 @@ use super::{BoxedRows, Entities, OneEntity, OwnedView, Point, Rows, rows::Column
 use crate::{
     client::tables::Tables,
     model::hints::{
-        Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Join, Last, Len, Limit, Narrow,
-        OneRow, Order, RowsOfPoint, Run, Skip, TableStorage, TextSearch, Where, WritePoint, WriteRows, missing,
+        Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Join, Last, Len, Limit,
+        Narrow, OneRow, Order, RowsOfPoint, Run, Skip, TableStorage, TextSearch, Where, WritePoint, WriteRows, missing,
     },
 };
 

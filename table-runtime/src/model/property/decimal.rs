@@ -10,6 +10,7 @@ use super::{
 use crate::model::key::KeyPart;
 
 texts! {
+    #[diagnostic::do_not_recommend]
     Decimal: ByEquality, PropertyType::Decimal, "a decimal such as 1.50", super::texts::write_shown, |value| match value {
         ValueRef::String(text) => Self::from_str_exact(text).ok(),
         ValueRef::Int32(value) => Some(value.into()),

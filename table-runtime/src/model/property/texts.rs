@@ -14,8 +14,8 @@ use crate::model::key::{Encode, Escape, Integer, KeyBuffer, Kind, Plain, kind};
 /// Implements [`Property`] for types that are stored as a text, from their comparisons, the type of the property, what the
 /// text is, and the functions that write it and that read a value.
 macro_rules! texts {
-    ($($type:ty: $order:ty, $property:expr, $what:literal, $write:expr, $read:expr;)*) => {$(
-        #[diagnostic::do_not_recommend]
+    ($($(#[$hidden:meta])? $type:ty: $order:ty, $property:expr, $what:literal, $write:expr, $read:expr;)*) => {$(
+        $(#[$hidden])?
         impl Property for $type {
             type Pass<'a, T: 'a> = T;
             type Arg<'a> = $type;
@@ -91,10 +91,15 @@ fn read_integer<T: Integer>(value: ValueRef<'_>) -> Option<T> {
 
 texts! {
     u64: ByOrder, PropertyType::UInt64, "a `u64`", write_integer, read_integer;
+    #[diagnostic::do_not_recommend]
     u128: ByOrder, PropertyType::UInt128, "a `u128`", write_integer, read_integer;
+    #[diagnostic::do_not_recommend]
     i128: ByOrder, PropertyType::Int128, "an `i128`", write_integer, read_integer;
+    #[diagnostic::do_not_recommend]
     IpAddr: ByEquality, PropertyType::Address, "an IP address", write_shown, read_shown;
+    #[diagnostic::do_not_recommend]
     Ipv4Addr: ByEquality, PropertyType::Address, "an IPv4 address", write_shown, read_shown;
+    #[diagnostic::do_not_recommend]
     Ipv6Addr: ByEquality, PropertyType::Address, "an IPv6 address", write_shown, read_shown;
 }
 
