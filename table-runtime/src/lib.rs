@@ -60,6 +60,7 @@
 //! | run it | [production](guide::production) | [`backend::AzureBuilder`], [`Tables::health`], [`Tables::with_prefix`], [`Tables::with_slow_after`] |
 //! | look into a store, move its rows | [the command `tables`](guide::command) | [`inventory`], [`transfer`] |
 //! | read tables of other programs | [coming from .NET, Python or keys by hand](guide::coming_from) | [`TableEntity`](derive@TableEntity): `separator`, `raw`, `rename` |
+//! | understand a message of the compiler | [compiler messages](guide::compiler_messages) | |
 //! | write a backend | | [`backend`], [`testing::conformance`] |
 //!
 //! # Features

@@ -119,7 +119,7 @@ impl<E: TableEntity> Deletable for &mut Stored<E> {
     message = "the closure of `modify` changes the entity and returns nothing",
     label = "the closure must return `()`",
     note = "it is not `async`, has no `.await` and cannot fail, because it may run several times: write \
-            `tables.modify(T::key(…), |post| post.likes += 1)`, or `|post| { …; }` with a semicolon at the end",
+            `tables.modify(T::key(…), |post| post.likes += 1)`, and end a block with a semicolon",
     note = "a change that may fail or waits: `let mut stored = T::key(…).get(&tables).await?`, then change it, and \
             `tables.update(&mut stored).await?`"
 )]
