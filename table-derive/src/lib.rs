@@ -109,7 +109,11 @@ use crate::{
 /// | `#[property]` on a key field | stores the field as a property too |
 ///
 /// A key field is stored only in its key, unless all its encodings are lossy. The lossy encodings are `lowercase`,
-/// `uppercase`, `first` and `hash`.
+/// `uppercase`, `first` and `hash`. A row key of beginnings alone (`first`) is an error: entities with the same beginning would
+/// be one row.
+///
+/// The row key of an index that is neither `unique` nor a `list` ends with the parts of the entity's own key, so an index that
+/// names them at its end is an error too.
 ///
 /// # Expiry and the bin
 /// The field of `expires` is a time that is stored as one: `SystemTime`, or with features `time::OffsetDateTime`,
