@@ -20,6 +20,7 @@ pub mod reporting;
 pub mod scripted;
 pub mod stores;
 pub mod subjects;
+pub mod traced;
 pub mod turns;
 
 /// Programs of the README.

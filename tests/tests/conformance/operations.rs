@@ -14,11 +14,13 @@ use table_runtime::{
     backend::{Action, IfMatch},
     row::{Properties, ValueRef},
 };
-use tests::stores::{Kind, Store};
+use tests::{
+    stores::{Kind, Store},
+    traced::with_subscriber,
+};
 use tracing::{
     Level, Subscriber,
     field::{Field, Visit},
-    instrument::WithSubscriber,
     span,
 };
 use tracing_subscriber::{
@@ -136,7 +138,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Traced {
 
 /// Runs a future whose traces are kept.
 async fn traced<T>(traced: &Traced, level: LevelFilter, future: impl Future<Output = T>) -> T {
-    future.with_subscriber(tracing_subscriber::registry().with(level).with(traced.clone())).await
+    with_subscriber(future, tracing_subscriber::registry().with(level).with(traced.clone())).await
 }
 
 async fn pets(store: &Store) -> Result<&Tables> {

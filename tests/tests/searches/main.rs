@@ -12,6 +12,7 @@ mod differential;
 mod explorer;
 mod fan_out_model;
 mod faulty_backend;
+mod group_faults;
 mod index_faults;
 mod killed_backfill;
 mod killed_migration;

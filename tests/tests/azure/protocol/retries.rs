@@ -13,8 +13,11 @@ use table_runtime::{
     backend::{Action, AzureBackend, Backend, BackendExt, IfMatch},
     error::RowNow,
 };
-use tests::scripted::{Answer, Scripted, Step};
-use tracing::{Level, instrument::WithSubscriber};
+use tests::{
+    scripted::{Answer, Scripted, Step},
+    traced::with_subscriber,
+};
+use tracing::Level;
 
 use super::{
     KEY, ROW, batch, builder, busy, error, etag, fixture, group, insert, number, only, scan, scripted, transaction,
@@ -135,14 +138,13 @@ async fn an_operation_whose_request_was_repeated_is_traced_at_the_level_info() -
     let (tables, traces) = (Tables::new(service), Traces::default());
     let kept = traces.clone();
     let log = tracing_subscriber::fmt().with_ansi(false).with_max_level(Level::INFO).with_writer(move || kept.clone());
-    async {
+    let inserts = async {
         for number in 1..=2 {
             tables.insert(&Post { author: "Marcus".into(), number }).await?;
         }
         Ok::<_, Error>(())
-    }
-    .with_subscriber(log.finish())
-    .await?;
+    };
+    with_subscriber(inserts, log.finish()).await?;
     let text = String::from_utf8(traces.0.lock().expect("no panic").clone())?;
     assert_eq!(text.lines().count(), 1, "{text}");
     for part in ["insert Posts", "azure.tables", "table.requests=1", "table.retries=1", "table.outcome=\"ok\""] {
