@@ -274,7 +274,7 @@ impl StoreFailure {
                 StoreRefusal::AlreadyExists => Error::AlreadyExists(row().into()),
                 StoreRefusal::NotFound => Error::NotFound(row().into()),
                 StoreRefusal::ConditionNotMet => Error::ConditionNotMet(row().into()),
-                StoreRefusal::Damaged(damage) => Error::Damaged { row: Box::new(row()), damage },
+                StoreRefusal::Damaged(damage) => Error::damaged(row(), damage),
                 StoreRefusal::Limit(error) => *error,
             },
             Self::Failed(reason) => reason.into(),

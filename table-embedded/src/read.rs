@@ -218,5 +218,5 @@ fn damaged_at(table: &str, key: &[u8]) -> Error {
 
 pub(super) fn damaged(table: &str, partition_key: &str, row_key: &str, damage: DamagedProperties) -> Error {
     let row = RowId { table: table.to_owned(), partition_key: partition_key.to_owned(), row_key: row_key.to_owned() };
-    Error::Damaged { row: Box::new(row), damage }
+    Error::damaged(row, damage)
 }

@@ -211,6 +211,9 @@ pub enum Error {
         row: Box<RowId>,
         /// The damage.
         damage: DamagedProperties,
+        /// Position after the row: see [`Error::cursor`].
+        #[doc(hidden)]
+        cursor: Option<Box<str>>,
     },
 
     /// The operating system's source of random bytes failed.
@@ -829,7 +832,7 @@ mod tests {
             Error::Configuration(name()),
             Error::InUse(PathBuf::from("posts.tables")),
             Error::Store(words.into()),
-            Error::Damaged { row: Box::new(row(words)), damage: DamagedProperties },
+            Error::damaged(row(words), DamagedProperties),
             Error::Random(getrandom::Error::UNSUPPORTED),
         ]
     }

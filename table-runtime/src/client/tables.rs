@@ -414,7 +414,7 @@ impl Tables {
     /// | `table.cost` | cost class of a query, such as `partition scan` |
     /// | `table.requests` | number of requests to the store, without repetitions |
     /// | `table.rows_read` | number of rows that the store returned, of indexes and of the catalog too |
-    /// | `table.rows_unreadable` | number of rows that could not be read, and after which a query went on: see [`skip_unreadable`](crate::Rows::skip_unreadable) |
+    /// | `table.rows_unreadable` | number of unreadable rows that a query skipped or returned as errors: see [`skip_unreadable`](crate::Rows::skip_unreadable) |
     /// | `table.retries` | number of requests that were sent again, and of steps that lost a race to another writer |
     /// | `table.outcome` | `ok`, `error`, or `cancelled` if the future was dropped |
     /// | `duration` | of the event only |

@@ -282,7 +282,7 @@ fn misread(
 
 #[cold]
 pub fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> table_store::Error {
-    table_store::Error::Damaged { row: Box::new(row.id(table)), damage }
+    table_store::Error::damaged(row.id(table), damage)
 }
 
 /// Checks whether the error is about the content of one row and says nothing about others.

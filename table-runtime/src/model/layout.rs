@@ -22,7 +22,9 @@ pub use collision::KeyPattern;
 pub use const_str::same_names;
 pub use encoding::{Encoding, lossy_layouts};
 pub use group::{Collision, Member, Misfit, member_misfit};
-pub use info::{Absent, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, WhenInfo};
+pub use info::{
+    Absent, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, TypeName, WhenInfo,
+};
 pub use lifecycle::{Lifecycle, is_always_there, is_optional_time, is_time};
 pub use lineage::{same_kind, same_primary_key, same_separator, same_table};
 pub use recorded::{EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};

@@ -18,7 +18,7 @@ use crate::{
     client::tables::Tables,
     model::codec::is_unreadable,
     model::cost::{self, Cost as _},
-    read::{FoundRow, OnUnreadable, OnePage, Plan, Reached, Skipping, Source, skip_or_fail},
+    read::{FoundRow, OnUnreadable, OnePage, Plan, Reached, Source, skip_or_fail},
 };
 
 /// A query whose type has only its results, such as `BoxedRows<Stored<Post>>`: a function can return it, a struct can
@@ -229,7 +229,7 @@ impl<T: Send + 'static> BoxedRows<T> {
         self,
         tables: &'t Tables,
         mut each: F,
-        mut skip: Option<OnUnreadable<'t>>,
+        skip: Option<OnUnreadable<'t>>,
     ) -> BoxFuture<'t, Result<()>>
     where
         F: FnMut(T) + Send + 't,
@@ -242,15 +242,12 @@ impl<T: Send + 'static> BoxedRows<T> {
                 items.into_iter().for_each(each);
                 return Ok(());
             };
-            let mut source = Source::new(&self.plan, tables, reached)?;
             let read = |found: &FoundRow<'_>| {
                 let is_match = (self.give)(found, &mut items)?;
                 items.drain(..).for_each(&mut each);
                 Ok(is_match)
             };
-            let mut visit = Skipping { read, skip: &mut skip };
-            while source.next(&mut visit).await? {}
-            Ok(())
+            Source::new(&self.plan, tables, reached)?.read_all(read, skip).await
         }))
     }
 
@@ -265,14 +262,15 @@ impl<T: Send + 'static> BoxedRows<T> {
     pub(super) fn count_or_skip<'t>(
         self,
         tables: &'t Tables,
-        mut skip: Option<OnUnreadable<'t>>,
+        skip: Option<OnUnreadable<'t>>,
     ) -> BoxFuture<'t, Result<usize>> {
         let running = self.begin(tables, "count");
         Box::pin(observed(running, async move {
             let Reads::Rows(reached, _) = self.reads else {
                 let counts = self.plan.take != Some(0);
-                let exists = async { Ok(counts && point::exists(&self.plan, tables, self.is_match).await?) };
-                return Ok(usize::from(or_skip(exists.await, &mut skip)?));
+                let exists =
+                    counts && or_skip(&self.plan, point::exists(&self.plan, tables, self.is_match), skip).await?;
+                return Ok(usize::from(exists));
             };
             Source::new(&self.plan, tables, reached)?.count(self.is_match, skip).await
         }))
@@ -301,25 +299,27 @@ impl<T: Send + 'static> BoxedRows<T> {
         self.plan.begin(tables, verb, cost)
     }
 
-    async fn read(&self, tables: &Tables, items: &mut Vec<T>, mut skip: Option<OnUnreadable<'_>>) -> Result<()> {
+    async fn read(&self, tables: &Tables, items: &mut Vec<T>, skip: Option<OnUnreadable<'_>>) -> Result<()> {
         let mut read = |found: &FoundRow<'_>| (self.give)(found, items);
         match self.reads {
-            Reads::Rows(reached, _) => {
-                let mut source = Source::new(&self.plan, tables, reached)?;
-                let mut visit = Skipping { read, skip: &mut skip };
-                while source.next(&mut visit).await? {}
-                Ok(())
-            }
+            Reads::Rows(reached, _) => Source::new(&self.plan, tables, reached)?.read_all(read, skip).await,
             Reads::Point if self.plan.take == Some(0) => Ok(()),
-            Reads::Point => or_skip(point::find(&self.plan, tables, &mut read).await, &mut skip),
+            Reads::Point => or_skip(&self.plan, point::find(&self.plan, tables, &mut read), skip).await,
         }
     }
 }
 
-/// Passes the error of a point's row to the callback, if there is one. Then nothing was found.
-fn or_skip<T: Default>(found: Result<T>, skip: &mut Option<OnUnreadable<'_>>) -> Result<T> {
-    match found {
-        Err(error) if is_unreadable(&error) => skip_or_fail(skip, error).map(|()| T::default()),
+/// Reads the row of a point. Passes the row's error to `skip`, if there is one; then nothing was found.
+async fn or_skip<T: Default>(
+    plan: &Plan,
+    find: impl Future<Output = Result<T>>,
+    mut skip: Option<OnUnreadable<'_>>,
+) -> Result<T> {
+    // A key that no row can have is not the error of a row.
+    plan.checked_keys()?;
+    plan.row_table()?;
+    match find.await {
+        Err(error) if is_unreadable(&error) => skip_or_fail(&mut skip, error).map(|()| T::default()),
         found => found,
     }
 }

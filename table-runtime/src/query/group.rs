@@ -15,9 +15,9 @@ use crate::{
 
 /// An enum of entities that share a table and a partition: `#[derive(EntityGroup)]`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no group of entities, and only the query of a group has `modify`",
+    message = "`{Self}` is no group of entities",
     label = "not a group: an enum with `#[derive(EntityGroup)]`",
-    note = "one entity: `tables.modify(T::key(…), |entity| entity.field = value)`",
+    note = "only the query of a group has `modify`; one entity: `tables.modify(T::key(…), |entity| entity.field = value)`",
     note = "many entities: read them, change them, and write them with `tables.upsert_all(…)`"
 )]
 pub trait EntityGroup: OwnedView<Item = Self> + Send {

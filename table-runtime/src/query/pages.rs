@@ -155,8 +155,8 @@ impl<T: Send + 'static> Entities<T> {
         })
     }
 
-    /// Returns a stream of the results of one step after the other, each with the state of the next one. An error in place
-    /// of the state ends the stream.
+    /// Returns a stream of the results of one step after the other. `take_step` returns the results of a step, and the state of
+    /// the next step or the error that ends the stream.
     pub(super) fn in_steps<S, F>(
         table: &'static str,
         running: Option<Box<Running>>,

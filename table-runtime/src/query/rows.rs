@@ -5,7 +5,10 @@ use std::{fmt, marker::PhantomData};
 use table_store::{
     Error, Result,
     backend::BoxFuture,
-    unstable::observe::{Running, observed},
+    unstable::{
+        RowKeys,
+        observe::{Running, observed},
+    },
 };
 
 use super::{
@@ -22,7 +25,7 @@ use crate::{
         lifecycle::HasBin,
         sealed::sealed,
     },
-    read::{Bin, FoundRow, OnUnreadable, Plan, SelectedProperties, Skipping, Source},
+    read::{Bin, FoundRow, OnUnreadable, Plan, SelectedProperties, Source},
 };
 
 /// Query of rows of one layout, in the order of their keys.
@@ -402,7 +405,7 @@ impl<V, P, A> Rows<V, P, A> {
         self,
         tables: &'t Tables,
         mut each: F,
-        mut skip: Option<OnUnreadable<'t>>,
+        skip: Option<OnUnreadable<'t>>,
     ) -> BoxFuture<'t, Result<()>>
     where
         V: View,
@@ -411,12 +414,7 @@ impl<V, P, A> Rows<V, P, A> {
     {
         let running = self.begin(tables, "for_each");
         let source = self.source(tables);
-        Box::pin(observed(running, async move {
-            let (mut source, skip) = (source?, &mut skip);
-            let mut visit = Skipping { read: |found: &FoundRow<'_>| V::read(found, &mut each), skip };
-            while source.next(&mut visit).await? {}
-            Ok(())
-        }))
+        Box::pin(observed(running, async move { source?.read_all(|found| V::read(found, &mut each), skip).await }))
     }
 
     /// Counts the rows, without reading the properties of their fields. The store cannot count: every row is read.
@@ -448,6 +446,12 @@ impl<V, P, A> Rows<V, P, A> {
         Box::pin(observed(running, async move { source?.count(is_match::<V>, skip).await }))
     }
 
+    /// Returns the keys with which those of the rows begin.
+    pub(crate) fn beginning(&self) -> RowKeys {
+        let (partition_key, row_key) = self.plan.keys();
+        RowKeys { partition_key: partition_key.to_owned(), row_key: row_key.to_owned() }
+    }
+
     /// Checks whether an entity that was found may be changed so that it is not found any more.
     pub(crate) fn finds_by_value(&self) -> bool {
         self.plan.finds_by_value()
@@ -458,7 +462,8 @@ impl<V, P, A> Rows<V, P, A> {
     ///
     /// A row cannot be read if another program wrote it, or if a type has changed: a property has another type than the
     /// field, a JSON text names a variant that the enum no longer has, the key is not one of this entity, or the version is
-    /// unknown. Other errors, such as those of the store, end the query as before. The span of the query counts the rows in
+    /// unknown. An entity in an index with `each` has an error for each of its rows. Other errors, such as those of the store,
+    /// end the query as before. The span of the query counts the rows in
     /// `table.rows_unreadable`.
     ///
     /// ```

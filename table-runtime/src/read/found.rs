@@ -14,7 +14,7 @@ pub type OnRow<'a> = &'a mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send);
 /// Callback for the error of a row that cannot be read, and that a query skips.
 pub type OnUnreadable<'a> = Box<dyn FnMut(Error) + Send + 'a>;
 
-/// What a query does with the rows that it finds. A closure ends the query at a row that cannot be read.
+/// Receiver of the rows that a query finds. A closure ends the query at a row that cannot be read.
 pub trait Visit: Send {
     /// Reads a row. Returns whether it was a match and so is part of the result.
     fn found(&mut self, row: &FoundRow<'_>) -> Result<bool>;

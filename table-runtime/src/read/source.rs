@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use table_store::{
-    Error, Result, RowRef,
+    Result, RowRef,
     backend::Scan,
     unstable::{RowKeys, client::Client, observe},
 };
@@ -125,11 +125,22 @@ impl Source {
         })
     }
 
+    /// Calls `read` for all rows that are left, and `skip` with the errors of those that cannot be read.
+    pub async fn read_all(
+        mut self,
+        read: impl FnMut(&FoundRow<'_>) -> Result<bool> + Send,
+        mut skip: Option<OnUnreadable<'_>>,
+    ) -> Result<()> {
+        let mut visit = Skipping { read, skip: &mut skip };
+        while self.next(&mut visit).await? {}
+        Ok(())
+    }
+
     /// Counts the matches. Reads only the properties that decide whether a row counts, unless the rows point to entities.
     pub async fn count(
         mut self,
         is_match: fn(&FoundRow<'_>) -> Result<bool>,
-        mut skip: Option<OnUnreadable<'_>>,
+        skip: Option<OnUnreadable<'_>>,
     ) -> Result<usize> {
         // A row that holds the elements says whether its entity counts.
         if self.lookups.is_none() && self.once.is_none() {
@@ -145,8 +156,7 @@ impl Source {
             count += usize::from(counts);
             Ok(counts)
         };
-        let mut visit = Skipping { read, skip: &mut skip };
-        while self.next(&mut visit).await? {}
+        self.read_all(read, skip).await?;
         Ok(count)
     }
 
@@ -214,14 +224,10 @@ impl Source {
                 let is_other = || is_primary && !entities.has_shape(&row);
                 let (once, may_be_pending) = (once.as_ref(), is_primary);
                 let found = FoundRow { layout, table, row: &row, pointer: None, once, may_be_pending };
-                // A row of another entity may have another value under the name of a time.
-                let mut shows = || {
-                    entities.shows(&row, || now.get()).or_else(|error| if is_other() { Ok(false) } else { Err(error) })
-                };
                 let mut read = || {
                     if is_primary && !entities.is_visible_after_filter(&row)?
                         || is_keyless && is_other()
-                        || hides && !shows()?
+                        || hides && !entities.shows(&row, || now.get())?
                     {
                         Ok(false)
                     } else if returned == limit {
@@ -236,8 +242,9 @@ impl Source {
                 };
                 match read() {
                     Ok(is_match) => skipped_any |= !is_match,
-                    // Most tables have rows of one entity, so the shape is checked only after a key error.
-                    Err(Error::Key(_)) if is_other() => skipped_any = true,
+                    // Most tables have rows of one entity, so the shape is checked only after an error. A row of another
+                    // entity may have other keys and another version, and another value under the name of a time.
+                    Err(error) if is_unreadable(&error) && is_other() => skipped_any = true,
                     // The next run begins with the row.
                     Err(error) if returned == limit && is_unreadable(&error) => truncated = true,
                     Err(error) if is_unreadable(&error) => {

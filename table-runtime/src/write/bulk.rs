@@ -37,8 +37,10 @@ const FAILURES: usize = 10_000;
 pub struct Bulk<'a> {
     tables: Tables,
     entities: Input<'a>,
-    /// Those of the entities, the first one of which names the operation.
+    /// Schemas of the entities. The first one names the operation.
     schemas: Vec<Schema>,
+    /// Whether the source of the entities may wait until those before are written. A query does not.
+    source_waits: bool,
     verb: &'static str,
     side_by_side: usize,
     on_progress: Option<BulkCallback<'a>>,
@@ -277,18 +279,20 @@ impl Tables {
         verb: &'static str,
         entities: impl Stream<Item = Result<EntityWrite>> + Send + 'a,
     ) -> Bulk<'a> {
-        self.write_typed(vec![schema], verb, entities.map_ok(move |entity| (schema, entity)))
+        let entities = entities.map_ok(move |entity| (schema, entity));
+        Bulk { source_waits: true, ..self.write_found(vec![schema], verb, entities) }
     }
 
-    /// Writes encoded entities of several types.
-    pub(crate) fn write_typed<'a>(
+    /// Writes entities of several types, as queries find them.
+    pub(crate) fn write_found<'a>(
         &self,
         schemas: Vec<Schema>,
         verb: &'static str,
         entities: impl Stream<Item = Result<TypedWrite>> + Send + 'a,
     ) -> Bulk<'a> {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
-        Bulk { tables, entities: Box::pin(entities), schemas, verb, side_by_side, on_progress: None }
+        let entities = Box::pin(entities);
+        Bulk { tables, entities, schemas, source_waits: false, verb, side_by_side, on_progress: None }
     }
 }
 
@@ -325,8 +329,10 @@ impl<'a> Bulk<'a> {
 impl Bulk<'_> {
     /// Writes the entities, as a part of another operation.
     pub(crate) async fn run(self) -> Result<BulkProgress> {
-        let Self { tables, entities, schemas, side_by_side, on_progress, .. } = self;
-        BulkWriter::new(tables, &schemas, side_by_side, on_progress, entities).run().await
+        let Self { tables, entities, schemas, source_waits, side_by_side, on_progress, .. } = self;
+        let mut writer = BulkWriter::new(tables, &schemas, side_by_side, on_progress, entities);
+        writer.source_waits = source_waits;
+        writer.run().await
     }
 }
 

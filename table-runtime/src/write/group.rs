@@ -1,6 +1,6 @@
 //! The entities of a group, and their change, all or nothing.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use table_store::{ETag, Error, Result, RowRef, backend::BoxFuture, unstable::RowKeys};
 
@@ -100,7 +100,7 @@ impl<E: TableEntity + OnePartition> OnePartitionVariant for E {}
 impl<E: TableEntity + OnePartition> OnePartitionVariant for Stored<E> {}
 
 /// A member that was read.
-struct Read {
+struct ReadMember {
     variant: usize,
     keys: RowKeys,
     state: StoredState,
@@ -110,10 +110,11 @@ struct Read {
 
 impl<G, P, A> Rows<G, P, A> {
     /// Reads the members of a group that the query finds, changes them, and writes them back in one transaction, so that
-    /// either all changes are applied or none. Returns the members as they were stored; none if the query finds none, and
-    /// then `change` is not called.
+    /// either all changes are applied or none. Returns the members as they were stored; none if the query finds none, to which
+    /// no change is made.
     ///
-    /// `change` may change members, push new ones, which are inserted, and remove some, which are deleted. Every member that
+    /// `change` may change members, push new ones, which are inserted, and remove some, which are deleted. A member with
+    /// another key is inserted anew, without the properties that its struct does not know. Every member that
     /// was read is written, even if `change` leaves it as it is. So two calls that read one master never lose a change of
     /// each other: the later one fails, and is repeated with what was written, as with [`Tables::modify`]. `change`
     /// therefore may run several times.
@@ -185,8 +186,8 @@ impl<G, P, A> Rows<G, P, A> {
     ///
     /// # Errors
     /// Returns the errors of [`all`](Self::all) and of [`Transaction::commit`](crate::Transaction::commit).
-    /// [`Error::ConditionNotMet`] is returned only if other writers were faster in each of 201 attempts, and
-    /// [`Error::AlreadyExists`] if a new member is in the way of a row that the query does not find.
+    /// [`Error::ConditionNotMet`] and [`Error::NotFound`] are returned only if other writers were faster in each of 201
+    /// attempts, and [`Error::AlreadyExists`] if a row that the query does not find is in the way of a new member.
     pub fn modify<'a>(
         self,
         tables: &Tables,
@@ -200,6 +201,7 @@ impl<G, P, A> Rows<G, P, A> {
         let (schemas, tables) = (G::schemas(), tables.of_primary());
         let master = schemas[0];
         Box::pin(tables.clone().observed(master, "modify", async move {
+            let _turn = tables.turn(master.table(), &self.beginning()).await;
             let (mut delays, mut refused) = (pacing::delays(), None::<(Vec<ETag>, Error)>);
             loop {
                 let (mut members, read) = self.read_members(&tables).await?;
@@ -212,25 +214,23 @@ impl<G, P, A> Rows<G, P, A> {
                     return Ok(members);
                 }
                 change(&mut members);
-                let error = match write_members(&tables, &schemas, &mut members, read).await {
-                    Ok(true) => return Ok(members),
-                    // After a lost answer, the versions of some rows are not known.
-                    Ok(false) => return Ok(self.read_members(&tables).await?.0),
-                    Err(error) => error,
-                };
-                match error {
-                    Error::ConditionNotMet(_) | Error::NotFound(_) => {
+                match write_members(&tables, &schemas, &mut members, read).await {
+                    Ok(()) => return Ok(members),
+                    Err(error @ (Error::ConditionNotMet(_) | Error::NotFound(_))) => {
                         pacing::wait(tables.backend(), &mut delays, error).await?;
                     }
-                    Error::AlreadyExists(_) => refused = Some((etags, error)),
-                    error => return Err(error),
+                    Err(Error::AlreadyExists(row)) => {
+                        pacing::wait(tables.backend(), &mut delays, Error::AlreadyExists(row.clone())).await?;
+                        refused = Some((etags, Error::AlreadyExists(row)));
+                    }
+                    Err(error) => return Err(error),
                 }
             }
         }))
     }
 
     /// Reads the members, and what a write needs of each.
-    async fn read_members(&self, tables: &Tables) -> Result<(Vec<G>, Vec<Read>)>
+    async fn read_members(&self, tables: &Tables) -> Result<(Vec<G>, Vec<ReadMember>)>
     where
         G: EntityGroup,
         A: Opened,
@@ -246,58 +246,61 @@ impl<G, P, A> Rows<G, P, A> {
             let (variant, entity) = member.member();
             state.save(entity);
             let (keys, deletion) = (state.loaded_key(entity)?, EntityWrite::delete(entity, &state)?);
-            read.push(Read { variant, keys, state, deletion });
+            read.push(ReadMember { variant, keys, state, deletion });
             members.push(member);
         }
         Ok((members, read))
     }
 }
 
-/// Writes the members, deletes those that are no member any more, and sets the state of each. Returns false if the version of
-/// a row is not known.
+/// Writes the members, deletes those that are no member any more, and sets the state of each.
 async fn write_members<G: EntityGroup>(
     tables: &Tables,
     schemas: &[Schema],
     members: &mut [G],
-    read: Vec<Read>,
-) -> Result<bool> {
-    let mut read: HashMap<_, _> = read.into_iter().map(|read| (read.keys.clone(), read)).collect();
-    // The updates come first: the error of a member that was changed meanwhile says more than that of a new one.
-    let (mut updates, mut inserts) = (Vec::new(), Vec::new());
+    read: Vec<ReadMember>,
+) -> Result<()> {
+    let mut read: BTreeMap<_, _> = read.into_iter().map(|read| (read.keys.clone(), read)).collect();
+    let (mut writes, mut inserts, mut states) = (Vec::new(), Vec::new(), Vec::new());
     for (at, member) in members.iter().enumerate() {
         let (variant, entity) = member.member();
         let keys = entity::keys(entity)?;
         match read.remove(&keys) {
-            Some(Read { variant: was, state, .. }) if was == variant => {
+            Some(ReadMember { variant: was, state, .. }) if was == variant => {
                 let update = EntityWrite::update(entity, &state)?;
-                updates.push((at, tables.begin_write(schemas[variant], Ok(update))?, Some(state)));
+                writes.push(tables.begin_write(schemas[variant], Ok(update))?);
+                states.push(Some((at, Some(state))));
             }
             other => {
-                // Another variant under the same key is another entity, in the place of the old one.
+                // Another variant under the same key is another entity, which takes the place of the old one.
                 read.extend(other.map(|other| (keys, other)));
                 let insert = EntityWrite::put(Verb::Insert, entity);
-                inserts.push((at, tables.begin_write(schemas[variant], insert)?, None));
+                inserts.push((at, tables.begin_write(schemas[variant], insert)?));
             }
         }
     }
-    let (mut writes, mut states) = (Vec::new(), Vec::new());
-    for (at, write, state) in updates.into_iter().chain(inserts) {
-        writes.push(write);
-        states.push((at, state));
-    }
-    for Read { variant, deletion, .. } in read.into_values() {
+    // The updates come first: the error of a member that was changed meanwhile says more than that of a new one. A deletion
+    // comes before the insert under the same key.
+    for ReadMember { variant, deletion, .. } in read.into_values() {
         writes.push(tables.begin_write(schemas[variant], Ok(deletion))?);
+        states.push(None);
     }
-    let mut are_known = true;
-    for ((at, state), written) in states.into_iter().zip(transaction::execute(&mut writes).await?) {
-        match (written.etag, state) {
-            (Some(etag), Some(mut state)) => {
+    for (at, insert) in inserts {
+        writes.push(insert);
+        states.push(Some((at, None)));
+    }
+    let written = transaction::execute(&mut writes).await?;
+    for ((write, written), state) in writes.iter().zip(written).zip(states) {
+        let Some((at, state)) = state else { continue };
+        // After a lost answer, the version is read.
+        let etag = write.version(written.etag).await?;
+        members[at].set_state(match state {
+            Some(mut state) => {
                 state.written(etag, written.unknown);
-                members[at].set_state(state);
+                state
             }
-            (Some(etag), None) => members[at].set_state(StoredState::of_new(etag)),
-            (None, _) => are_known = false,
-        }
+            None => StoredState::of_new(etag),
+        });
     }
-    Ok(are_known)
+    Ok(())
 }

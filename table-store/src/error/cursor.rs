@@ -1,6 +1,7 @@
 //! The position after a row that cannot be read.
 
 use super::Error;
+use crate::{DamagedProperties, RowId};
 
 impl Error {
     /// Returns the cursor of the page after a row that cannot be read, if the row is the first one of the page that was
@@ -31,8 +32,15 @@ impl Error {
             Self::Property(error) => error.cursor.as_deref(),
             Self::UnknownProperties(error) => error.cursor.as_deref(),
             Self::Version(error) => error.cursor.as_deref(),
+            Self::Damaged { cursor, .. } => cursor.as_deref(),
             _ => None,
         }
+    }
+
+    /// Returns the error of a row whose bytes are damaged.
+    #[doc(hidden)]
+    pub fn damaged(row: RowId, damage: DamagedProperties) -> Self {
+        Self::Damaged { row: Box::new(row), damage, cursor: None }
     }
 
     /// Adds the cursor of the page after the row. An error that is not about the content of a row stays as it is.
@@ -44,6 +52,7 @@ impl Error {
             Self::Property(error) => &mut error.cursor,
             Self::UnknownProperties(error) => &mut error.cursor,
             Self::Version(error) => &mut error.cursor,
+            Self::Damaged { cursor, .. } => cursor,
             _ => return self,
         };
         *place = Some(cursor.into());

@@ -30,6 +30,7 @@ crate::conformance! {
     a_version_without_from_reads_no_older_row
     a_version_that_is_no_number_does_not_fit
     members_of_a_group_have_versions
+    a_master_is_listed_beside_items_of_other_versions
     slices_have_versions
     generic_entities_have_versions
     a_layout_has_its_version
@@ -874,5 +875,65 @@ async fn a_layout_has_its_version(_: &Store) -> Result<()> {
     assert_eq!(serialized["version"], 3);
     // Files of earlier releases have none.
     assert_eq!(serde_json::to_value(BookV1::layout())?.get("version"), None);
+    Ok(())
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Trips")]
+struct Trip {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    title: String,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Trips", version = 2)]
+struct Leg {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    trip: u32,
+    #[row_key]
+    number: u32,
+}
+
+/// A master of a later version, whose items have none.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Tours", version = 2)]
+struct Tour {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Tours")]
+struct Stop {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    tour: u32,
+    #[row_key]
+    number: u32,
+}
+
+async fn a_master_is_listed_beside_items_of_other_versions(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Trip>().and::<Leg>().and::<Tour>().and::<Stop>().await?;
+    for id in 1..=2 {
+        tables.insert(&Trip { user: "u".into(), id, title: "T".into() }).await?;
+        tables.insert(&Leg { user: "u".into(), trip: id, number: 1 }).await?;
+        tables.insert(&Tour { user: "u".into(), id }).await?;
+        tables.insert(&Stop { user: "u".into(), tour: id, number: 1 }).await?;
+    }
+    assert_eq!(Trip::by_key("u").all(tables).await?.len(), 2);
+    assert_eq!(Tour::by_key("u").all(tables).await?.len(), 2);
+    assert_eq!(Leg::by_key("u").all(tables).await?.len(), 2);
+    let page = Tour::by_key("u").skip_unreadable(|error| panic!("{error}")).page(tables, 5, None).await?;
+    assert_eq!((page.entities.len(), page.next), (2, None));
+    assert_eq!(Trip::by_key("u").delete_all(tables).await?.written, 2);
     Ok(())
 }

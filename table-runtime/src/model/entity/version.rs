@@ -228,34 +228,38 @@ impl EntityInfo {
     /// Returns a text that says which version differs.
     pub fn check_versions(&'static self, name: &str) -> Result<(), String> {
         let property_of = |info: &'static Self| stored(info.fields).find(|property| property.name == name);
-        let facts = |it: &PropertyInfo| (it.edm, it.is_native, it.absent, it.is_always, it.is_required);
         let mut olders = self.all_versions().skip(1).peekable();
         let own = olders.peek().and_then(|_| property_of(self));
         let Some(own) = own else { return Ok(()) };
         for older in olders {
-            match property_of(older) {
-                Some(other) if facts(&own) == facts(&other) => {}
-                None => return Err(format!("rows of version {} have no property `{name}`", older.version)),
-                Some(other) => {
-                    let (was, now) = (form(&other), form(&own));
-                    let how =
-                        if was == now { "with another default than".to_owned() } else { format!("as {was}, unlike") };
-                    let now = if was == now { String::new() } else { format!(", which store it as {now}") };
-                    return Err(format!(
-                        "rows of version {} store `{name}` {how} those of version {}{now}",
-                        older.version, self.version
-                    ));
-                }
+            let Some(other) = property_of(older) else {
+                return Err(format!("rows of version {} have no property `{name}`", older.version));
+            };
+            let (was, now, of) = (form(&other), form(&own), (older.version, self.version));
+            if was != now {
+                return Err(format!(
+                    "rows of version {} store `{name}` as {was}, unlike those of version {}, which store it as {now}",
+                    of.0, of.1
+                ));
+            }
+            if other.absent.value() != own.absent.value() {
+                return Err(format!(
+                    "rows of version {} without `{name}` have another default than those of version {}",
+                    of.0, of.1
+                ));
             }
         }
         Ok(())
     }
 }
 
-/// Describes how a property is stored.
+/// Describes all that decides how a property is stored, except its default.
 fn form(property: &PropertyInfo) -> String {
     let edm = property.edm.map_or_else(String::new, |edm| edm.to_string());
-    if property.is_always { edm } else { format!("an optional {edm}") }
+    // Two types of the program may have texts of different forms.
+    let ty = if property.is_native { String::new() } else { format!(" of a `{}`", property.ty.get()) };
+    let optional = if property.is_always { "" } else { "an optional " };
+    format!("{optional}{edm}{ty}")
 }
 
 /// Checks that a row, of which a query reads some properties, has a version that the program reads.

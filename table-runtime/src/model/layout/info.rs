@@ -1,6 +1,6 @@
 //! Descriptions of an entity's layouts, which the derive writes.
 
-use std::{borrow::Cow, fmt};
+use std::{any, borrow::Cow, fmt};
 
 use table_store::{
     Properties, PropertyType, Result, Value,
@@ -251,6 +251,10 @@ pub struct PropertyInfo {
     #[serde(skip)]
     #[doc(hidden)]
     pub is_native: bool,
+    /// Type of the field, which reads and writes a property that is not native.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub ty: TypeName,
     /// What the field is in a row without the property.
     #[serde(skip)]
     #[doc(hidden)]
@@ -291,6 +295,7 @@ impl PropertyInfo {
             name,
             edm: None,
             is_native: false,
+            ty: TypeName::UNKNOWN,
             absent: Absent::new(|| None),
             parts: &[],
             is_optional: false,
@@ -299,6 +304,38 @@ impl PropertyInfo {
             is_required: false,
             continues: false,
         }
+    }
+}
+
+/// The name of a field's type. It is a function, because the compiler does not know the name in a constant.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct TypeName(fn() -> &'static str);
+
+impl TypeName {
+    const UNKNOWN: Self = Self(|| "");
+
+    pub const fn of<T>() -> Self {
+        Self(any::type_name::<T>)
+    }
+
+    pub fn get(self) -> &'static str {
+        (self.0)()
+    }
+}
+
+/// Layouts are compared by what they store.
+impl PartialEq for TypeName {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for TypeName {}
+
+impl fmt::Debug for TypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
     }
 }
 

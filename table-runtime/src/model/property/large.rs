@@ -13,7 +13,7 @@ use table_store::{
 use super::{AsJson, Json, Native, Opaque, Property, Single, Store, found, integer, json::json, nested, store::absent};
 use crate::model::{
     codec::{PropertyWriter, RowReader},
-    layout::{Absent, Parts, PropertyInfo},
+    layout::{Absent, Parts, PropertyInfo, TypeName},
     sealed::Sealed,
 };
 
@@ -91,6 +91,7 @@ impl<T, S: Long<T>> Store<T> for Large<S> {
         edm: Some(Self::TYPE),
         // The first part is not the value.
         is_native: false,
+        ty: TypeName::of::<T>(),
         absent: Absent::new(absent::<T, Self>),
         is_always: !Self::IS_OPTIONAL,
         is_required: !Self::IS_OPTIONAL,

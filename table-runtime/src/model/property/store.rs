@@ -16,7 +16,7 @@ use super::{
 };
 use crate::model::{
     codec::{PropertyWriter, RowReader},
-    layout::{Absent, Parts, PropertyInfo},
+    layout::{Absent, Parts, PropertyInfo, TypeName},
     sealed::Sealed,
 };
 
@@ -52,6 +52,7 @@ pub trait Store<T>: Sized + Sealed<T> {
     #[doc(hidden)]
     const INFO: PropertyInfo = PropertyInfo {
         edm: Some(Self::TYPE),
+        ty: TypeName::of::<T>(),
         absent: Absent::new(absent::<T, Self>),
         parts: Self::PARTS,
         is_optional: Self::IS_OPTIONAL,

@@ -74,7 +74,9 @@ impl<V, P, A> Rows<V, P, A> {
     ///
     /// The entities of a partition are deleted in transactions of up to 100 rows, index rows included, several at the same
     /// time. So a master and its items, which the query of a [group](crate::EntityGroup) finds, are deleted in one
-    /// transaction if they have at most 100 rows and none in other partitions. No entity is read a second time for its index
+    /// transaction if they have at most 100 rows and none in other partitions; an index with `list` counts as up to four rows
+    /// for each entity. An entity that another writer has changed, if that matters, stays, and so does one that cannot be
+    /// read: the others are deleted. No entity is read a second time for its index
     /// rows: besides the requests of the query, 1000 entities of one partition without indexes take 10 requests. A deletion
     /// of more rows is no transaction as a whole. It can be stopped at any time, also by dropping its future, and run again.
     /// To delete all rows of a table with slices, see [`drop_slices`](Tables::drop_slices).
@@ -105,8 +107,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::Bulk`](crate::Error::Bulk) with the entities that were not deleted, and with an error of the query
-    /// as the last failure.
+    /// Returns [`Error::Bulk`](crate::Error::Bulk) with the entities that were not deleted, and with the errors of the query.
     pub fn delete_all<'a>(self, tables: &Tables) -> Bulk<'a>
     where
         V: WholeEntities,
@@ -180,7 +181,9 @@ impl Tables {
     /// Deletes what several queries find, one after the other, as [`Rows::delete_all`] does: for example all entities of a
     /// tenant, in all tables that have its partition. The progress and the failures are those of all queries.
     ///
-    /// Queries whose entities share a partition of one table, such as those of a master and of its items, share transactions.
+    /// Queries whose entities share a partition of one table, such as those of a master and of its items, share transactions,
+    /// unless the entities of one of the queries have an index in another partition. An error of one query does not stop the
+    /// others.
     ///
     /// ```
     /// use table_runtime::{Result, TableEntity, Tables};
@@ -228,6 +231,6 @@ impl Tables {
         queries.add_schemas(&mut schemas);
         queries.add_deletions(&self.of_primary(), &mut deletions);
         let deletions = stream::iter(deletions).flatten().map(|deletion| deletion.map(|Deletion(write)| write));
-        self.write_typed(schemas, "delete_all", deletions)
+        self.write_found(schemas, "delete_all", deletions)
     }
 }

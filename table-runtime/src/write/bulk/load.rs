@@ -65,6 +65,8 @@ pub(super) struct BulkWriter<'a> {
     on_progress: Option<BulkCallback<'a>>,
     /// The source of the entities; `None` after its end.
     input: Option<Input<'a>>,
+    /// `true` if the input may wait until the entities that it yielded are written.
+    pub(super) source_waits: bool,
     /// `true` if the input had no item ready when it was asked last.
     input_waits: bool,
     /// The open batches, by table and partition.
@@ -208,6 +210,7 @@ impl<'a> BulkWriter<'a> {
             pace,
             on_progress,
             input: Some(input),
+            source_waits: true,
             input_waits: false,
             open: HashMap::new(),
             packed: VecDeque::new(),
@@ -283,7 +286,7 @@ impl<'a> BulkWriter<'a> {
                 Poll::Pending if !mem::replace(&mut self.input_waits, true) && !self.packed.is_empty() => {
                     return Poll::Ready(Event::Waits);
                 }
-                Poll::Pending if self.in_flight.is_empty() && !self.open.is_empty() => {
+                Poll::Pending if self.source_waits && self.in_flight.is_empty() && !self.open.is_empty() => {
                     return Poll::Ready(Event::Quiet);
                 }
                 Poll::Pending => {}

@@ -1,6 +1,7 @@
 //! Filters, projections and patches of rows of older versions: what every version stores in the same way.
 
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
 use table_runtime::{
     BoxedRows, Error, Projection, Result as TableResult, Stored, TableEntity, error::VersionProblem, row::ValueRef,
 };
@@ -11,6 +12,7 @@ crate::conformance! {
     projections_read_rows_of_every_version
     patches_set_properties_in_rows_of_every_version
     what_an_older_version_stores_otherwise_is_refused_before_a_request
+    other_types_and_defaults_are_refused
     a_version_that_nothing_reads_is_an_error_of_its_row
 }
 
@@ -300,6 +302,100 @@ async fn what_an_older_version_stores_otherwise_is_refused_before_a_request(stor
     // The error says what to do instead.
     let filtered = labels().filter(|label| label.weight.ge(1)).all(tables).await;
     refuses(filtered, "read the entities, which converts them, and filter what was read");
+    Ok(())
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+struct ColorsV1 {
+    front: String,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+struct Colors {
+    #[serde(default)]
+    back: String,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Shapes", entity = "Shape")]
+struct ShapeV1 {
+    #[partition_key]
+    shop: String,
+    #[row_key]
+    number: u32,
+    #[property(json)]
+    colors: ColorsV1,
+    #[property(json)]
+    tags: Vec<String>,
+    #[property(text)]
+    address: std::net::Ipv4Addr,
+    rating: Option<u32>,
+    #[property(default)]
+    stars: u32,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Shapes", entity = "Shape", version = 2, from = ShapeV1)]
+struct Shape {
+    #[partition_key]
+    shop: String,
+    #[row_key]
+    number: u32,
+    #[property(json)]
+    colors: Colors,
+    #[property(json)]
+    tags: Vec<String>,
+    #[property(text)]
+    address: std::net::IpAddr,
+    #[property(default)]
+    rating: u32,
+    #[property(default)]
+    stars: u32,
+}
+
+impl From<ShapeV1> for Shape {
+    fn from(ShapeV1 { shop, number, colors, tags, address, rating, stars }: ShapeV1) -> Self {
+        let (colors, address) = (Colors { back: colors.front }, address.into());
+        Self { shop, number, colors, tags, address, rating: rating.unwrap_or(5), stars }
+    }
+}
+
+#[derive(Projection, Debug, PartialEq)]
+#[projection(of = Shape)]
+struct Tagged {
+    tags: Vec<String>,
+    stars: u32,
+}
+
+#[derive(Projection, Debug)]
+#[projection(of = Shape)]
+#[allow(dead_code)]
+struct Rated {
+    rating: u32,
+}
+
+async fn other_types_and_defaults_are_refused(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Shape>().await?;
+    let (colors, tags) = (ColorsV1 { front: "red".into() }, vec!["new".to_owned()]);
+    let address = std::net::Ipv4Addr::LOCALHOST;
+    tables.insert(&ShapeV1 { shop: "s".into(), number: 1, colors, tags, address, rating: None, stars: 0 }).await?;
+    let shapes = || Shape::by_key("s");
+    let read = Shape::key("s", 1).get(tables).await?.expect("the shape");
+    assert_eq!((read.rating, read.colors.back.as_str()), (5, "red"));
+    assert_eq!(shapes().select::<Tagged>().all(tables).await?, [Tagged { tags: vec!["new".into()], stars: 0 }]);
+    tables.patch(Shape::key("s", 1), |shape| shape.tags.set(vec![])).await?;
+
+    store.probe.requests();
+    // A default that a conversion does not use.
+    refuses(shapes().select::<Rated>().all(tables).await, "rows of version 1 without `Rating` have another default");
+    refuses(shapes().filter(|shape| shape.rating.ge(1)).all(tables).await, "have another default");
+    // JSON and texts of other types.
+    let json = "ColorsV1`, unlike those of version 2, which store it as";
+    refuses(tables.patch(Shape::key("s", 1), |shape| shape.colors.set(Colors::default())).await, json);
+    let text = "as Edm.String of a `core::net::ip_addr::Ipv4Addr`, unlike those of version 2";
+    refuses(tables.patch(Shape::key("s", 1), |shape| shape.address.set(address.into())).await, text);
+    assert_eq!(store.probe.requests(), 0);
     Ok(())
 }
 

@@ -384,6 +384,12 @@ async fn a_point_that_cannot_be_read_is_skipped(store: &Store) -> Result<()> {
     assert_eq!(errors.len(), 1);
     let found: Vec<_> = Ticket::key("a", 1).stream(tables).collect().await;
     assert!(matches!(found[..], [Err(Error::Property(_))]), "{found:?}");
+    // A key that no row can have is not the error of a row.
+    let long = "x".repeat(600);
+    let found = Ticket::key(&long, 1).skip_unreadable(|error| panic!("{error}")).all(tables).await;
+    assert!(matches!(found, Err(Error::Key(_))), "{found:?}");
+    let found = Ticket::key(&long, 1).skip_unreadable(|error| panic!("{error}")).count(tables).await;
+    assert!(matches!(found, Err(Error::Key(_))), "{found:?}");
     // An error that is not that of a row ends the query.
     let gone = Sample::key(1).skip_unreadable(drop).all(tables).await;
     assert!(matches!(gone, Err(Error::TableNotFound(_))), "{gone:?}");

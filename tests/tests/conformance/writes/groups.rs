@@ -1,13 +1,18 @@
 //! Writes of groups: a master with its items is deleted, or changed.
 
+use std::{sync::Arc, time::Duration};
+
 use anyhow::{Context, Result};
 use futures_util::future::try_join_all;
 use table_runtime::{
-    EntityGroup, Error, Stored, TableEntity,
-    backend::{Action, IfMatch},
+    EntityGroup, Error, Stored, TableEntity, Tables,
+    backend::{
+        Action, Backend, BoxFuture, Continuation, Description, Group, IfMatch, ReadRequest, ReadTarget, Reader, Scan,
+        StoreView, TableRequest, Written,
+    },
     row::{Properties, ValueRef},
 };
-use tests::stores::Store;
+use tests::{isolated::Isolated, probed::Probe, stores::Store};
 
 use crate::fixtures::findings;
 
@@ -23,6 +28,8 @@ crate::conformance! {
     a_group_that_is_not_there_is_not_changed
     a_change_that_cannot_be_written_leaves_the_group
     a_changed_group_can_be_updated
+    a_member_takes_the_place_of_another_one
+    a_group_that_is_read_in_pages_is_deleted_in_one_transaction
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -299,7 +306,7 @@ async fn a_change_that_cannot_be_written_leaves_the_group(store: &Store) -> Resu
     let tables = &store.tables;
     let before = store.rows("Orders").await?;
     let query = || Sale::by_key("s").eq(1);
-    // A new member is in the way of a row that the query does not find.
+    // A row that the query does not find is in the way of a new member.
     let error = query().modify(tables, |members| members.push(Sale::Line(line(2, 1)))).await;
     assert!(matches!(&error, Err(Error::AlreadyExists(row)) if row.row_key.starts_with("n-0000000002")), "{error:?}");
     let many = |members: &mut Vec<Sale>| members.extend((10..120).map(|number| Sale::Line(line(1, number))));
@@ -339,5 +346,90 @@ async fn a_changed_group_can_be_updated(store: &Store) -> Result<()> {
     assert_eq!(Order::by_customer("s").eq("y").count(tables).await?, 1);
     assert_eq!(Line::by_key("s").eq(1).count(tables).await?, 0);
     assert_eq!(findings::<Order>(store).await?, []);
+    Ok(())
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Orders", kind)]
+struct Discount {
+    #[partition_key]
+    shop: String,
+    #[row_key(prefix = "n-")]
+    order: u32,
+    #[row_key]
+    number: u32,
+    percent: u32,
+}
+
+#[derive(EntityGroup, Clone, Debug, PartialEq)]
+enum Bill {
+    Order(Order),
+    Line(Line),
+    Discount(Discount),
+}
+
+async fn a_member_takes_the_place_of_another_one(store: &Store) -> Result<()> {
+    orders(store, 2).await?;
+    let tables = &store.tables;
+    let discount = Discount { shop: "s".into(), order: 1, number: 2, percent: 5 };
+    let replace = |members: &mut Vec<Bill>| members[2] = Bill::Discount(discount.clone());
+    let changed = Bill::by_key("s").eq(1).modify(tables, replace).await?;
+    assert_eq!(changed[1..], [Bill::Line(line(1, 1)), Bill::Discount(discount)]);
+    assert_eq!(Bill::by_key("s").eq(1).all(tables).await?, changed);
+    Ok(())
+}
+
+/// A store whose pages have two rows, and take a while.
+#[derive(Debug)]
+struct Slow(Isolated);
+
+impl Backend for Slow {
+    fn describe(&self) -> Description<'_> {
+        self.0.describe()
+    }
+
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.0.tables(request)
+    }
+
+    fn read<'a>(
+        &'a self,
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Continuation>>> {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            let short;
+            let target = match request.target {
+                ReadTarget::Page { scan, from } => {
+                    short = Scan { page: scan.page.min(2), ..scan.clone() };
+                    ReadTarget::Page { scan: &short, from }
+                }
+                row @ ReadTarget::Row { .. } => row,
+            };
+            self.0.read(ReadRequest { target, ..request }, reader).await
+        })
+    }
+
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        self.0.execute(groups)
+    }
+
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
+    }
+}
+
+async fn a_group_that_is_read_in_pages_is_deleted_in_one_transaction(store: &Store) -> Result<()> {
+    orders(store, 7).await?;
+    let (slow, probe) = Probe::new(Slow(store.backend.clone()));
+    let tables = Tables::new(slow);
+    assert_eq!(Sale::by_key("s").eq(1).delete_all(&tables).await?.written, 8);
+    // Pages of two rows, and one write.
+    assert_eq!(probe.requests(), 4 + 1);
+    // So are those of several queries.
+    assert_eq!(tables.delete_all((Order::by_key("s"), Line::by_key("s"))).await?.written, 2);
+    assert_eq!(probe.requests(), 2 + 1);
+    assert_eq!(store.rows("Orders").await?.len(), 0);
     Ok(())
 }
