@@ -39,11 +39,19 @@ pub struct Bulk<'a> {
     entities: Input<'a>,
     /// Schemas of the entities. The first one names the operation.
     schemas: Vec<Schema>,
-    /// Whether the source of the entities may wait until those before are written. A query does not.
-    source_waits: bool,
+    source: Source,
     verb: &'static str,
     side_by_side: usize,
     on_progress: Option<BulkCallback<'a>>,
+}
+
+/// The source of the entities of a bulk write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// It may wait until the entities that it yielded are written.
+    User,
+    /// It waits for requests of its own alone.
+    Query,
 }
 
 /// A key, or an entity as it was read, which [`Tables::remove_all`] accepts: a [`Point`] of `T::key(…)`, a [`Stored`], or a
@@ -280,7 +288,7 @@ impl Tables {
         entities: impl Stream<Item = Result<EntityWrite>> + Send + 'a,
     ) -> Bulk<'a> {
         let entities = entities.map_ok(move |entity| (schema, entity));
-        Bulk { source_waits: true, ..self.write_found(vec![schema], verb, entities) }
+        Bulk { source: Source::User, ..self.write_found(vec![schema], verb, entities) }
     }
 
     /// Writes entities of several types, as queries find them.
@@ -292,7 +300,7 @@ impl Tables {
     ) -> Bulk<'a> {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
         let entities = Box::pin(entities);
-        Bulk { tables, entities, schemas, source_waits: false, verb, side_by_side, on_progress: None }
+        Bulk { tables, entities, schemas, source: Source::Query, verb, side_by_side, on_progress: None }
     }
 }
 
@@ -329,9 +337,9 @@ impl<'a> Bulk<'a> {
 impl Bulk<'_> {
     /// Writes the entities, as a part of another operation.
     pub(crate) async fn run(self) -> Result<BulkProgress> {
-        let Self { tables, entities, schemas, source_waits, side_by_side, on_progress, .. } = self;
+        let Self { tables, entities, schemas, source, side_by_side, on_progress, .. } = self;
         let mut writer = BulkWriter::new(tables, &schemas, side_by_side, on_progress, entities);
-        writer.source_waits = source_waits;
+        writer.source = source;
         writer.run().await
     }
 }

@@ -25,7 +25,7 @@ use table_store::{
 };
 
 use super::{
-    BulkCallback, FAILURES, Input, TypedWrite,
+    BulkCallback, FAILURES, Input, Source, TypedWrite,
     batching::Batching,
     pace::Pace,
     send::{BatchOutcome, Writes, write_batch, write_in_steps},
@@ -65,8 +65,7 @@ pub(super) struct BulkWriter<'a> {
     on_progress: Option<BulkCallback<'a>>,
     /// The source of the entities; `None` after its end.
     input: Option<Input<'a>>,
-    /// `true` if the input may wait until the entities that it yielded are written.
-    pub(super) source_waits: bool,
+    pub(super) source: Source,
     /// `true` if the input had no item ready when it was asked last.
     input_waits: bool,
     /// The open batches, by table and partition.
@@ -210,7 +209,7 @@ impl<'a> BulkWriter<'a> {
             pace,
             on_progress,
             input: Some(input),
-            source_waits: true,
+            source: Source::User,
             input_waits: false,
             open: HashMap::new(),
             packed: VecDeque::new(),
@@ -286,7 +285,7 @@ impl<'a> BulkWriter<'a> {
                 Poll::Pending if !mem::replace(&mut self.input_waits, true) && !self.packed.is_empty() => {
                     return Poll::Ready(Event::Waits);
                 }
-                Poll::Pending if self.source_waits && self.in_flight.is_empty() && !self.open.is_empty() => {
+                Poll::Pending if self.source == Source::User && self.in_flight.is_empty() && !self.open.is_empty() => {
                     return Poll::Ready(Event::Quiet);
                 }
                 Poll::Pending => {}
