@@ -233,6 +233,11 @@ impl Keys {
         let meta = self.take(key, errors)?;
         if !matches!(meta, Meta::Path(_)) {
             let gap = if help.is_empty() { "" } else { "\n" };
+            let help = match (key, &meta) {
+                ("copy", Meta::List(list)) => format!("help: for some properties, write `include({})`", list.tokens),
+                _ => help.to_owned(),
+            };
+            let gap = if help.is_empty() { gap } else { "\n" };
             errors.on(&meta, format_args!("`{key}` takes no value; write `{key}`{gap}{help}"));
         }
         Some(meta.path().span())
@@ -242,7 +247,12 @@ impl Keys {
     pub(crate) fn text(&mut self, key: &'static str, errors: &mut Errors) -> Option<Text> {
         let meta = self.take(key, errors)?;
         let literal = literal_of(&meta);
-        if literal.is_none() {
+        if literal.is_none() && value_of(&meta).is_some_and(is_computed) {
+            let message = "takes the text itself, because an attribute cannot read a constant or call a macro";
+            let help = "help: write it in quotes; for the tables of an environment or a tenant, use \
+                        `tables.with_prefix(…)`";
+            errors.on(&meta, format_args!("`{key}` {message}\n{help}"));
+        } else if literal.is_none() {
             let text = inner(&meta).map_or_else(|| "…".to_owned(), |inner| inner.trim_matches(['"', '\'']).to_owned());
             errors.on(&meta, format_args!("`{key}` takes a string; write `{key} = \"{text}\"`"));
         }
@@ -405,6 +415,9 @@ impl Keys {
                     (_, "partition") if matches!(other, Meta::Path(_)) => {
                         "write `same_partition` for an index in the entity's partition, or `partition(field, …)`".to_owned()
                     }
+                    ("index", "rename") if literal_of(&other).is_some() => "write `rename(field = \"…\")` for a property of the \
+                         pointer; the table of the index is `table = \"…\"`, and its query has the name of the index, `by_…`"
+                        .to_owned(),
                     (_, "rename") => "write `rename(field = \"…\")`".to_owned(),
                     _ => format!("write `{key}(field, …)`"),
                 };
@@ -712,4 +725,17 @@ fn literal_of(meta: &Meta) -> Option<LitStr> {
 fn path_text(path: &Path) -> String {
     let segments: Vec<_> = path.segments.iter().map(|segment| segment.ident.unraw().to_string()).collect();
     segments.join("::")
+}
+
+/// Returns true for an expression that is no text in quotes and no bare word: a macro, a call, or a constant.
+fn is_computed(value: &Expr) -> bool {
+    match value {
+        Expr::Macro(_) | Expr::Call(_) | Expr::MethodCall(_) | Expr::Binary(_) => true,
+        Expr::Path(path) => path.path.get_ident().is_none_or(|ident| {
+            let name = ident.to_string();
+            name.len() > 1
+                && name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_' || letter.is_ascii_digit())
+        }),
+        _ => false,
+    }
 }

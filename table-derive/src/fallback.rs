@@ -30,7 +30,7 @@ pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
                 const COLUMNS: () = ();
                 type Scan = ();
                 fn scan() {}
-                fn keys(
+                fn encode_keys(
                     &self,
                     _: ::core::primitive::usize,
                     _: &mut #t::KeyWriter,

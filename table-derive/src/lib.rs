@@ -176,7 +176,7 @@ use crate::{
 /// | `copy` | the rows contain every property: `by_NAME` returns `Copied`, with one request |
 /// | `each` | the rows are those of the elements of the field, one for each: see below |
 /// | `list` | one row contains the ids of all entities with a value; only with `same_partition` |
-/// | `when(f, g, path)` | an entity has a row only if the function returns true: `fn(&F, &G) -> bool` |
+/// | `when(f, g, path)` | an entity has a row only if the function returns true: `fn(&F, &G) -> bool`. It decides by these values alone, never by the clock or a setting: the row is not moved when those change; for times, `expires` |
 /// | `prefix = "name-"` | the text at the beginning of the row keys; the default in the entity's own table is `{NAME}-` |
 /// | `rename(f = "…")` | the property that contains a key field of the entity; the default is `IndexedEntity{Field}` |
 ///

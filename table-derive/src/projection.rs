@@ -3,8 +3,8 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{
-    Attribute, Data, DeriveInput, Field, Fields, GenericParam, Ident, Lifetime, Path, ext::IdentExt as _,
-    spanned::Spanned as _,
+    Attribute, Data, DeriveInput, Field, Fields, GenericParam, Ident, Lifetime, Path, PathArguments,
+    ext::IdentExt as _, spanned::Spanned as _,
 };
 
 use crate::{
@@ -45,6 +45,13 @@ impl<'a> Projection<'a> {
         let has_entity = keys.has("of") || matches!(elsewhere, Some(Some(_)));
         let entity = keys.path("of", errors).or(elsewhere.flatten());
         keys.finish(errors);
+        let entity = entity.filter(|entity| {
+            let wrapped = wrapped(entity);
+            if let Some(inner) = &wrapped {
+                errors.on(entity, format_args!("a projection is of the entity itself; write `of = {inner}`"));
+            }
+            wrapped.is_none()
+        });
         if !has_entity {
             let help = "help: put `#[projection(of = …)]` on the struct, with the name of the entity";
             errors.on(name, format_args!("`{name}` does not name the entity of the projection\n{help}"));
@@ -74,6 +81,13 @@ impl<'a> Projection<'a> {
         let runtime = Runtime::read(&input.attrs, "projection");
         entity.filter(|_| !has_lifetimes).map(|entity| Self { input, runtime, entity, fields: read })
     }
+}
+
+/// Returns the entity inside of `Stored` or `Copied`, as text.
+fn wrapped(path: &Path) -> Option<String> {
+    let last = path.segments.last().filter(|last| last.ident == "Stored" || last.ident == "Copied")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    Some(arguments.args.to_token_stream().to_string())
 }
 
 /// Reports attributes of `TableEntity`. The entity alone determines how its fields are stored.

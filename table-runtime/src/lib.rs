@@ -229,6 +229,7 @@ pub mod types {
                 SkippedField, Store, Text,
                 shape::{In, OptionOf, Root},
             },
+            returned::{ReturnsNothing, ReturnsNothingOfRow},
         },
         query::{
             Access, AnyAccess, Borrowed, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed, Lookup, OneEntity,
@@ -240,7 +241,7 @@ pub mod types {
             bulk::{Deletions, WholeEntities},
             group::{OnePartitionVariant, Variant},
             index::indexable::{Each, Indexable},
-            writable::{AsEntity, Deletable, ReturnsNothing, Updatable},
+            writable::{AsEntity, Deletable, NewEntity, Updatable},
         },
     };
     // Functions of generated code whose bounds messages name.

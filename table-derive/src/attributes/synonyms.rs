@@ -5,7 +5,7 @@ use crate::encoding_option::EncodingOption;
 const KEYS: [&str; 3] = ["partition_key", "row_key", "index"];
 
 /// For some attributes: names, and what to write instead of them.
-const SYNONYMS: [(&[&str], &[&str], &str); 39] = [
+const SYNONYMS: [(&[&str], &[&str], &str); 43] = [
     (&KEYS, &["desc", "descending", "reversed", "inverted", "invert"], "write `reverse`, or `reverse_time` for a time"),
     (&KEYS, &["asc", "ascending"], "remove it: keys are in ascending order"),
     (&KEYS, &["newest", "newest_first", "latest", "latest_first"], "write `reverse_time`"),
@@ -68,10 +68,27 @@ const SYNONYMS: [(&[&str], &[&str], &str); 39] = [
     (&["table"], &["table_name", "tablename", "table"], "write `name = \"…\"`"),
     (
         &["table"],
-        &["primary_key", "key", "keys", "partition_key", "row_key", "sort_key", "id"],
+        &[
+            "primary_key",
+            "key",
+            "keys",
+            "partition_key",
+            "row_key",
+            "sort_key",
+            "id",
+            "pk",
+            "rk",
+            "sk",
+            "hash_key",
+            "range_key",
+        ],
         "keys are marked on the fields: `#[partition_key]` and `#[row_key]`",
     ),
-    (&["table"], &["index", "indexes", "unique"], "put `#[index(name, …)]` on the field"),
+    (
+        &["table"],
+        &["index", "indexes", "unique", "gsi", "lsi", "global_index", "local_index"],
+        "put `#[index(name, …)]` on the field",
+    ),
     (
         &["table"],
         &["ttl", "expiry", "expire", "expires_at", "expires_in", "retention", "time_to_live"],
@@ -83,6 +100,17 @@ const SYNONYMS: [(&[&str], &[&str], &str); 39] = [
         "write `soft_delete = field`, with a field that is an `Option` of a time",
     ),
     (&["table"], &["case", "naming"], "write `rename_all = \"…\"`"),
+    (&["table"], &["deny_unknown_fields", "strict"], "write `deny_unknown`"),
+    (
+        &["partition_key", "row_key"],
+        &["format", "template", "concat", "join", "composite", "fields"],
+        "a key of several parts is several fields: put the attribute on each of them, in the order of the parts",
+    ),
+    (
+        &["partition_key", "row_key"],
+        &["separator", "delimiter", "delim"],
+        "the separator is that of both keys: write `#[table(separator = \"…\")]` on the struct",
+    ),
     (&["property"], &["name", "column", "column_name", "key", "alias"], "write `rename = \"…\"`"),
     (&["property"], &["ignore", "transient", "not_mapped", "skip_serializing", "exclude"], "write `skip`"),
     (
@@ -90,7 +118,13 @@ const SYNONYMS: [(&[&str], &[&str], &str); 39] = [
         &["skip_serializing_if", "skip_if", "skip_none", "omit_empty"],
         "remove it: an `Option` with `None` is not stored",
     ),
-    (&["property"], &["serde", "as_json", "jsonb", "flatten"], "write `json`"),
+    (&["property"], &["serde", "as_json", "jsonb"], "write `json`"),
+    (
+        &["property"],
+        &["flatten", "embed", "embedded", "inline"],
+        "remove it: a struct with `#[derive(Property)]` is stored as properties of its own, and `prefix = \"\"` leaves out the \
+         field's name; of a map, write `json`",
+    ),
     (&["property"], &["string", "as_text", "as_string", "display", "to_string", "from_str"], "write `text`"),
     (
         &["property"],

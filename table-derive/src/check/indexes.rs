@@ -49,7 +49,8 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
 fn names_differ(entity: &Entity, errors: &mut Errors) {
     for (at, Index { name, .. }) in entity.indexes.iter().enumerate() {
         if entity.indexes[..at].iter().any(|before| before.name.value == name.value) {
-            let message = format_args!("duplicate index `{}`; give this index another name", name.value);
+            let help = "help: for one index over several fields, write it on the struct: `#[index(name, …, row(first, second))]`";
+            let message = format_args!("duplicate index `{}`; give this index another name\n{help}", name.value);
             errors.at(name.span, message);
         }
     }
@@ -113,6 +114,10 @@ fn transaction_fits(entity: &Entity, errors: &mut Errors) {
 fn name_is_free(_: &Entity, Index { name, .. }: &Index, errors: &mut Errors) {
     if name.value == "key" {
         errors.at(name.span, "`by_key` is the query of the primary key; give the index another name");
+    } else if let Some(rest) = name.value.strip_prefix("by_").filter(|rest| !rest.is_empty()) {
+        let message =
+            format_args!("the query of an index is `by_` and its name, here `by_{}`; write `{rest}`", name.value);
+        errors.at(name.span, message);
     }
 }
 

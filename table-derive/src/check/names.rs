@@ -40,6 +40,11 @@ pub(super) fn prefix_is_legal(prefix: &Text, errors: &mut Errors) {
     if prefix.value.is_empty() {
         errors.at(prefix.span, "a prefix cannot be empty; remove it");
     }
+    if prefix.value.contains(['{', '}']) {
+        let message = "a prefix is the same text in every key, and `{…}` is not replaced; a value in a key is a field with \
+                       `#[row_key]`";
+        return errors.at(prefix.span, message);
+    }
     key_text_is_legal(prefix, "a prefix", errors);
 }
 

@@ -342,7 +342,7 @@ fn keys(context: &Context<'_>) -> TokenStream {
     };
     quote! {
         #[inline]
-        fn keys(
+        fn encode_keys(
             &self,
             #layout: #t::usize,
             #keys: &mut #t::KeyWriter,

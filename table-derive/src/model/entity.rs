@@ -111,7 +111,7 @@ impl Entity {
         let skip_newer = keys.flag("skip_newer", errors).is_some();
         let times = [("expires", "until"), ("soft_delete", "deleted")]
             .map(|(key, example)| keys.field_path(key, example, errors));
-        let functions = Functions::read(&mut keys, errors);
+        let functions = Functions::read(&mut keys, |ident| has_field(input, ident), errors);
         functions.check_scan(allow_scan, errors);
         keys.finish(errors);
 

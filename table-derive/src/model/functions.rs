@@ -13,10 +13,19 @@ impl Functions {
     /// The functions that can have another name. A `by_NAME` has the name of its index.
     const ALL: [&'static str; 4] = ["key", "by_key", "by_partitions", "scan"];
 
-    pub(super) fn read(keys: &mut Keys, errors: &mut Errors) -> Self {
+    pub(super) fn read(keys: &mut Keys, is_field: impl Fn(&Ident) -> bool, errors: &mut Errors) -> Self {
         let Some(list) = keys.list("rename", errors) else { return Self::default() };
         let mut functions: Vec<(&'static str, Ident)> = Vec::new();
         for (function, name) in list.texts("function", errors) {
+            if is_field(&function) {
+                let message = format_args!(
+                    "`rename` on the struct is for functions; the name of a property is on its field: \
+                     `#[property(rename = \"{}\")]`",
+                    name.value
+                );
+                errors.on(&function, message);
+                continue;
+            }
             let Some(position) = names::find(&function, "function", &Self::ALL, errors) else { continue };
             if functions.iter().any(|(before, _)| *before == Self::ALL[position]) {
                 errors.on(&function, format_args!("duplicate function `{function}`; keep one"));

@@ -55,11 +55,14 @@ fn wrong_names_are_reported() {
         index(unique, name) => "needs the name of the index before the options";
         index(key, partition(name)) => "`by_key` is the query of the primary key";
         index(nam) => "no field is called `nam`\nhelp: put `#[index(nam, …)]` on a field, or write both keys";
+        index(by_name, partition(name), row(id)) => "the query of an index is `by_` and its name, here `by_by_name`; write `name`";
+        index(name, copy(email)) => "help: for some properties, write `include(email)`";
+        index(name, rename = "ByName") => "the table of the index is `table = \"…\"`";
         index(name, same_partitoin) => "did you mean `same_partition`?";
         index(name, colour) => "unknown key `colour`; `#[index(…)]` takes";
     }
     both_refused! {
-        index(name, same_partition), index(name, table = "Names") => "duplicate index `name`";
+        index(name, same_partition), index(name, table = "Names") => "duplicate index `name`; give this index another name\nhelp: for one index over several fields";
         index(name, same_partition), index(name, lowercase, same_table) => "duplicate index `name`";
         index(name), index(name, lowercase) => "duplicate index `name`";
     }

@@ -43,6 +43,12 @@ fn wrong_table_attributes_are_reported() {
         table(separator = '_') => "write `separator = \"_\"`";
         table(nam = "Posts") => "unknown key `nam`; did you mean `name`?";
         table(alow_scan) => "did you mean `allow_scan`?";
+        table(pk = a) => "keys are marked on the fields";
+        table(gsi(a)) => "put `#[index(name, …)]` on the field";
+        table(deny_unknown_fields) => "write `deny_unknown`";
+        table(name = TABLE) => "`name` takes the text itself, because an attribute cannot read a constant or call a macro";
+        table(name = concat!("a", "b")) => "`name` takes the text itself";
+        table(rename(id = "Number")) => "the name of a property is on its field: `#[property(rename = \"Number\")]`";
         table(colour = "red") => "`#[table(…)]` takes `crate`, `name`,";
         table(lowercase) => "an encoding belongs to a key part; write `#[row_key(lowercase)]`";
         table(name = "Posts", name = "Others") => "duplicate key `name`; keep one";
@@ -189,6 +195,10 @@ fn wrong_keys_are_reported() {
         { #[partition_key] #[row_key(pad = 40)] a: u8 } => "a whole number from 1 to 39";
         { #[partition_key] #[row_key(pad = "8")] a: u8 } => "a whole number from 1 to 39; write `pad = 8`";
         { #[partition_key] #[row_key(pad)] a: u8 } => "write `pad = 10`";
+        { #[partition_key(format = "x")] #[row_key] a: u8 } => "a key of several parts is several fields";
+        { #[partition_key(separator = "|")] #[row_key] a: u8 } => "write `#[table(separator = \"…\")]` on the struct";
+        { #[partition_key] a: u8, #[row_key(prefix = "post-{}")] b: u8 } => "a prefix is the same text in every key, and `{…}` is not replaced";
+        { #[partition_key] #[row_key] a: u8, #[property(flatten)] b: u8 } => "stored as properties of its own";
         { #[partition_key(hash = 1)] #[row_key] a: u8 } => "a whole number from 2 to 65536";
         { #[partition_key(hash = 4)] #[row_key(lowercase)] a: String } => "several partitions (`hash = 4`), but a query reads one of them; write `hash = 4, lowercase` for the partition";
         { #[partition_key(first = 1)] #[row_key(uppercase)] a: String } => "write `first = 1, uppercase` for the partition";

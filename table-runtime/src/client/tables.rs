@@ -169,7 +169,7 @@ impl Tables {
     /// # Ok::<(), table_runtime::Error>(())
     /// # }).unwrap();
     /// ```
-    #[must_use]
+    #[must_use = "it returns another handle, and leaves this one as it is: write `let tables = tables.with_prefix(…)`"]
     pub fn with_prefix(&self, prefix: &str) -> Self {
         let prefixed = |client: &Arc<Client>| Arc::new(client.with_prefix(prefix));
         self.with(|handle| {

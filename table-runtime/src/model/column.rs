@@ -7,7 +7,7 @@ use table_store::{Condition, Operator, Value, error::PropertyProblem, unstable::
 use crate::model::{
     codec::RowReader,
     entity::TableEntity,
-    hints::{Absent, Assign, Compare, TableStorage, TextSearch, missing},
+    hints::{Absent, Assign, ColumnOfOption, ColumnOfText, Compare, TableStorage, TextSearch, missing},
     layout::{Parts, PropertyInfo, joined},
     property::{
         ByEquality, ByOrder, Load, Native, OneProperty, Partial, ReadPart, Shape, Store,
@@ -274,7 +274,8 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
         self.compare(Operator::Eq, value)
     }
 
-    /// Matches rows that have the property, with another value.
+    /// Matches rows that have the property, with another value. Rows without it, such as those of an `Option` that is `None`,
+    /// match neither `eq` nor `ne`.
     pub fn ne(self, value: ArgOf<'_, T, S>) -> Filter<E>
     where
         M: Filterable,
@@ -341,6 +342,22 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     missing! {
         Absent:
             is_none() -> Filter<E>,
+            is_some() -> Filter<E>,
+            is_null() -> Filter<E>,
+            is_not_null() -> Filter<E>,
+    }
+    missing! {
+        ColumnOfOption:
+            unwrap() -> Self,
+            unwrap_or<V>(V) -> Self,
+            as_deref() -> Self,
+            as_ref() -> Self,
+    }
+    missing! {
+        ColumnOfText:
+            to_lowercase() -> Self,
+            to_uppercase() -> Self,
+            len() -> Self,
     }
     missing! {
         Compare:

@@ -70,7 +70,7 @@ pub trait TableEntity: Sized + Shared {
     /// Writes the keys of a layout. Returns `false` if the entity has no row in a sparse index, or after the rows of an index
     /// with `each`.
     #[doc(hidden)]
-    fn keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem>;
+    fn encode_keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem>;
     #[doc(hidden)]
     fn write(&self, properties: &mut PropertyWriter<'_>) -> Result<()>;
     /// Writes the pointer of an index's row and the properties that the row includes, but not the properties of a whole
@@ -183,7 +183,7 @@ pub fn check_keys<E: TableEntity>(entity: &E, layout: usize, table: &str, row: &
         return check_element(info, table, row, keys_in(entity, layout)?);
     }
     let mut keys = KeyWriter::comparing(info, (row.partition_key, row.row_key), all);
-    match entity.keys(layout, &mut keys) {
+    match entity.encode_keys(layout, &mut keys) {
         Ok(_) => Ok(()),
         Err(problem) => Err(of_row(keys.error(problem), table, row)),
     }

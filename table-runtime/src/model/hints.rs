@@ -37,6 +37,11 @@ hints! {
     Iterate: "a query is not an iterator", "nothing was read yet",
         "write `.all(&tables).await?` for a `Vec`, or `.stream(&tables)` for a stream",
         "conditions on properties are `filter(|post| post.likes.ge(1))`, and single fields are `select::<Projection>()`";
+    OneOf: "a query has one value or one range for each part of a key", "not a method of queries",
+        "run a query for each value; full keys: `tables.get_many(keys)`",
+        "the service answers an `or` over keys with a scan of the table";
+    SliceOf: "the slices that a query reads follow from its range of the time", "not a method of queries",
+        "write `.range(from..to)` for the time";
     Last: "rows are read in one direction", "not a way to run a query",
         "put `reverse` on the key part, or `reverse_time` on a time, and write `.first(&tables).await?`",
         "of a short range: the last of the `Vec` that `.all(&tables).await?` returns";
@@ -86,6 +91,8 @@ hints! {
     InsertMany: "many entities are written with `insert_all` and `upsert_all`", "not a verb of `Tables`";
     Begin: "a transaction begins with `transaction`", "not a verb of `Tables`",
         "write `tables.transaction().insert(&post).remove(key).commit().await?`";
+    BeforeSkip: "`skip_unreadable` comes last, right before the function that runs the query", "narrow and filter before it",
+        "write `.filter(|post| post.likes.ge(1)).skip_unreadable(|error| errors.push(error)).all(&tables)`";
     Commit: "a transaction is sent with `commit`", "nothing was sent yet", "write `.commit().await?` after the last verb";
     ReadFirst: "a transaction does not read", "not a verb of a transaction",
         "read the entity before: `let mut post = Post::key(…).get(&tables).await?`; change it, and add `.update(&mut post)`";
@@ -107,6 +114,11 @@ hints! {
     Absent: "a filter cannot ask whether a property is there", "rows without the property match no comparison",
         "read the entities and look at each, or store a `bool` that says so",
         "`#[index(field, …)]` has rows for the entities with a value alone";
+    ColumnOfOption: "a column is not a value: an `Option` is compared as the value in it", "remove this call",
+        "write `post.url.eq(\"x\")`; rows without the property match no comparison";
+    ColumnOfText: "a column is not a value, and the service computes nothing from it", "remove this call",
+        "comparisons without regard to case: `#[index(title, lowercase, …)]`, and `Post::by_title(…).eq(\"keys\")`",
+        "for anything else, read the entities and look at each";
     Compare: "columns are compared with `eq`, `ne`, `lt`, `le`, `gt` and `ge`", "not a comparison",
         "write `post.likes.ge(1).and(post.likes.le(9))`",
         "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`";

@@ -10,5 +10,6 @@ pub mod key;
 pub mod layout;
 pub mod lifecycle;
 pub mod property;
+pub mod returned;
 pub mod row_hash;
 pub mod sealed;

@@ -14,7 +14,8 @@ use crate::{
     client::tables::Tables,
     model::hints::{
         Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Join, Last, Len, Limit,
-        Narrow, OneRow, Order, RowsOfPoint, Run, Skip, TableStorage, TextSearch, Where, WritePoint, WriteRows, missing,
+        Narrow, OneOf, OneRow, Order, RowsOfPoint, Run, Skip, SliceOf, TableStorage, TextSearch, Where, WritePoint,
+        WriteRows, missing,
     },
 };
 
@@ -41,6 +42,18 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             le<T>(T) -> Self,
             between<T, U>(T, U) -> Self,
             begins_with<T>(T) -> Self,
+    }
+    missing! {
+        OneOf:
+            one_of<T>(T) -> Self,
+            is_in<T>(T) -> Self,
+            any_of<T>(T) -> Self,
+            or<T>(T) -> Self,
+    }
+    missing! {
+        SliceOf:
+            slice<T>(T) -> Self,
+            month<T>(T) -> Self,
     }
     missing! {
         TextSearch:

@@ -230,6 +230,15 @@ impl<T: Send> Entities<T> {
         TryStreamExt::try_next(self).await
     }
 
+    /// Returns all results, or the first error. It is the `try_collect` of `futures::TryStreamExt`, without the import; without
+    /// a stream, [`Rows::all`](super::Rows::all) does the same.
+    ///
+    /// # Errors
+    /// Returns the first error.
+    pub async fn try_collect<C: Default + Extend<T>>(self) -> Result<C> {
+        TryStreamExt::try_collect(self).await
+    }
+
     /// Returns the next result or error, or `None` after the last one. It is the `next` of `futures::StreamExt`, without
     /// the import; see [`try_next`](Self::try_next).
     pub async fn next(&mut self) -> Option<Result<T>> {

@@ -23,6 +23,7 @@ use crate::{
         entity::TableEntity,
         key::{Encode, KeyPart, Ordered, Prefixed, Textual},
         lifecycle::HasBin,
+        returned::ReturnsNothingOfRow,
         sealed::sealed,
     },
     read::{Bin, FoundRow, OnUnreadable, Plan, SelectedProperties, Source},
@@ -392,16 +393,17 @@ impl<V, P, A> Rows<V, P, A> {
     ///
     /// # Errors
     /// Fails with the errors of [`all`](Self::all). Rows before the one that failed were passed to the closure.
-    pub fn for_each<'t, F>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
+    pub fn for_each<'t, F, R>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
     where
         V: View,
         A: Opened,
-        F: FnMut(V::Row<'_>) + Send + 't,
+        F: FnMut(V::Row<'_>) -> R + Send + 't,
+        R: ReturnsNothingOfRow,
     {
         self.for_each_or_skip(tables, each, None)
     }
 
-    pub(super) fn for_each_or_skip<'t, F>(
+    pub(super) fn for_each_or_skip<'t, F, R>(
         self,
         tables: &'t Tables,
         mut each: F,
@@ -410,11 +412,16 @@ impl<V, P, A> Rows<V, P, A> {
     where
         V: View,
         A: Opened,
-        F: FnMut(V::Row<'_>) + Send + 't,
+        F: FnMut(V::Row<'_>) -> R + Send + 't,
     {
         let running = self.begin(tables, "for_each");
         let source = self.source(tables);
-        Box::pin(observed(running, async move { source?.read_all(|found| V::read(found, &mut each), skip).await }))
+        let mut read = move |found: &FoundRow<'_>| {
+            V::read(found, |row| {
+                each(row);
+            })
+        };
+        Box::pin(observed(running, async move { source?.read_all(&mut read, skip).await }))
     }
 
     /// Counts the rows, without reading the properties of their fields. The store cannot count: every row is read.

@@ -5,7 +5,14 @@ use std::fmt;
 use table_store::{Error, Result, backend::BoxFuture};
 
 use super::{BoxedRows, Entities, Opened, OwnedView, PageOf, Rows, View};
-use crate::{client::tables::Tables, model::sealed::Sealed, read::OnUnreadable};
+use crate::{
+    client::tables::Tables,
+    model::{
+        hints::{BeforeSkip, TableStorage, missing},
+        sealed::Sealed,
+    },
+    read::OnUnreadable,
+};
 
 /// A query that passes the errors of rows that cannot be read to a closure, and leaves these rows out: see
 /// [`Rows::skip_unreadable`].
@@ -51,6 +58,21 @@ impl<T: Send + 'static> Boxable for BoxedRows<T> {
 
     fn into_boxed(self) -> Self {
         self
+    }
+}
+
+/// Functions that come before: see [`hints`](crate::hints).
+impl<Q> SkipUnreadable<'_, Q> {
+    missing! {
+        BeforeSkip:
+            filter<C>(C) -> Self,
+            select<P>() -> Self,
+            eq<V>(V) -> Self,
+            range<V>(V) -> Self,
+            starts_with<V>(V) -> Self,
+            with_deleted() -> Self,
+            only_deleted() -> Self,
+            boxed() -> Self,
     }
 }
 

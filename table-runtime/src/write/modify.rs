@@ -4,13 +4,16 @@ use table_store::{ETag, Error, Properties, Result, RowRef, Ticks, backend::BoxFu
 
 use crate::{
     client::{pacing, tables::Tables},
-    model::entity::{self, Stored, TableEntity},
+    model::{
+        entity::{self, Stored, TableEntity},
+        returned::ReturnsNothing,
+    },
     query::{OwnKey, Point},
     read::Plan,
     write::{
         index::{Encoded, EncodedRow, EntityWrite, Occupant, Schema, Verb, execute_one},
         verbs::point,
-        writable::ReturnsNothing,
+        writable::NewEntity,
     },
 };
 
@@ -22,6 +25,8 @@ impl Tables {
     /// If another writer changes the row between the read and the write, both are repeated after a short delay, so that
     /// no change is lost. `change` therefore may run several times, each time with the entity as it was just read. The
     /// entity is written even if `change` leaves it as it is.
+    ///
+    /// A missing entity is no error: look at the result, or write [`modify_or_insert`](Self::modify_or_insert).
     ///
     /// Calls of `modify` and [`modify_or_insert`](Self::modify_or_insert) for one row take turns, in the order in which they
     /// began, if they use one handle, clones of it, or handles that were made from it, such as those with a prefix. So they
@@ -116,20 +121,21 @@ impl Tables {
     /// # Errors
     /// Returns the errors of [`modify`](Self::modify) and of [`insert`](Self::insert).
     /// [`Error::AlreadyExists`] means that the row belongs to an entity of another kind, or to one in the bin.
-    pub fn modify_or_insert<'a, E, C, R>(&self, entity: &E, mut change: C) -> BoxFuture<'a, Result<Stored<E>>>
+    #[allow(clippy::needless_pass_by_value, reason = "it is a reference")]
+    pub fn modify_or_insert<'a, N, C, R>(&self, entity: N, mut change: C) -> BoxFuture<'a, Result<Stored<N::Entity>>>
     where
-        E: TableEntity,
-        C: FnMut(&mut E) -> R + Send + 'a,
+        N: NewEntity,
+        C: FnMut(&mut N::Entity) -> R + Send + 'a,
         R: ReturnsNothing,
     {
-        let (tables, new) = (self.clone(), Encoded::of(entity));
-        Box::pin(self.observed(Schema::of::<E>(), "modify_or_insert", async move {
+        let (tables, new) = (self.clone(), Encoded::of(entity.new_entity()));
+        Box::pin(self.observed(Schema::of::<N::Entity>(), "modify_or_insert", async move {
             let new = new?;
             let keys = &new.primary.keys;
-            let key = Point::new(Plan::of_keys::<E>(&keys.partition_key, &keys.row_key));
-            let _turn = tables.turn(Schema::of::<E>().table(), keys).await;
+            let key = Point::new(Plan::of_keys::<N::Entity>(&keys.partition_key, &keys.row_key));
+            let _turn = tables.turn(Schema::of::<N::Entity>().table(), keys).await;
             let mut delays = pacing::delays();
-            let mut change = |entity: &mut E| {
+            let mut change = |entity: &mut N::Entity| {
                 change(entity);
                 Ok(())
             };
@@ -137,7 +143,8 @@ impl Tables {
                 if let Some(stored) = modify_present(&tables, &key, &mut change, &mut delays).await? {
                     return Ok(stored);
                 }
-                if let Some((etag, read)) = insert_absent(&tables, Schema::of::<E>(), &new, &mut delays).await? {
+                if let Some((etag, read)) = insert_absent(&tables, Schema::of::<N::Entity>(), &new, &mut delays).await?
+                {
                     return as_stored(&new, read.as_ref(), &etag);
                 }
             }

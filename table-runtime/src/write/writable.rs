@@ -114,33 +114,26 @@ impl<E: TableEntity> Deletable for &mut Stored<E> {
     }
 }
 
-/// The type that a closure returns which changes an entity: nothing.
+/// The entity that [`modify_or_insert`](crate::Tables::modify_or_insert) inserts if there is none: a reference to it.
 #[diagnostic::on_unimplemented(
-    message = "the closure of `modify` changes the entity and returns nothing",
-    label = "the closure must return `()`",
-    note = "it is not `async`, has no `.await` and cannot fail, because it may run several times: write \
-            `tables.modify(T::key(…), |post| post.likes += 1)`, and end a block with a semicolon",
-    note = "a change that may fail or waits: `let mut stored = T::key(…).get(&tables).await?`, then change it, and \
-            `tables.update(&mut stored).await?`"
+    message = "`modify_or_insert` takes a reference to the entity that it inserts if there is none, not `{Self}`",
+    label = "not a reference to an entity",
+    note = "its key says which entity is changed: `tables.modify_or_insert(&first, |visits| visits.count += 1)`",
+    note = "to change one that is there: `tables.modify(T::key(…), |entity| …)`"
 )]
-pub trait ReturnsNothing {}
+pub trait NewEntity {
+    /// The entity's type.
+    type Entity: TableEntity;
 
-#[diagnostic::do_not_recommend]
-impl ReturnsNothing for () {}
-
-/// For a closure that only panics.
-#[diagnostic::do_not_recommend]
-impl ReturnsNothing for Never {}
-
-/// The type `!`, which stable Rust names only as what a function returns.
-type Never = <fn() -> ! as Returns>::Returned;
-
-/// A function with what it returns.
-pub trait Returns {
-    /// The type that it returns.
-    type Returned;
+    #[doc(hidden)]
+    fn new_entity(&self) -> &Self::Entity;
 }
 
-impl<T> Returns for fn() -> T {
-    type Returned = T;
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> NewEntity for &E {
+    type Entity = E;
+
+    fn new_entity(&self) -> &E {
+        self
+    }
 }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use anyhow::Result;
-use futures_util::TryStreamExt;
 use table_runtime::{Error, TableEntity, Tables, backend::AzureBackend, error::RowNow};
 use tests::scripted::{Answer, Scripted, Step};
 

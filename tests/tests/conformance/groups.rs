@@ -1,7 +1,6 @@
 //! Groups: a master and its items, read by one query.
 
 use anyhow::Result;
-use futures_util::TryStreamExt as _;
 use table_runtime::{EntityGroup, Error, KeyPart, Property, Stored, TableEntity, Value, backend, backend::BackendExt};
 use tests::stores::Store;
 use time::OffsetDateTime;

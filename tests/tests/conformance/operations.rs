@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Result;
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use table_runtime::{
     Error, TableEntity, Tables,
     backend::{Action, IfMatch},

@@ -1,7 +1,6 @@
 //! Versions of an entity: rows of older structs are converted, rows of newer ones are an error or skipped.
 
 use anyhow::{Context, Result, ensure};
-use futures_util::TryStreamExt;
 use table_runtime::{
     EntityGroup, Error, Projection, Stored, TableEntity,
     backend::{Action, BackendExt, IfMatch},

@@ -79,7 +79,7 @@ impl Deref for EntityInfo {
 pub trait WriteEntity {
     /// Returns the facts about the entity's type.
     fn info(&self) -> &'static EntityInfo;
-    /// Calls [`TableEntity::keys`].
+    /// Calls [`TableEntity::encode_keys`].
     fn write_keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem>;
     /// Calls [`TableEntity::write`].
     fn write_properties(&self, properties: &mut PropertyWriter<'_>) -> Result<()>;
@@ -93,7 +93,7 @@ impl<E: TableEntity> WriteEntity for E {
     }
 
     fn write_keys(&self, layout: usize, keys: &mut KeyWriter<'_>) -> Result<bool, KeyProblem> {
-        self.keys(layout, keys)
+        self.encode_keys(layout, keys)
     }
 
     fn write_properties(&self, properties: &mut PropertyWriter<'_>) -> Result<()> {

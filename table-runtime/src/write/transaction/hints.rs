@@ -49,6 +49,8 @@ impl Tables {
     missing! {
         CreateTable:
             create_table<T>(T) -> Ready<Result<()>>,
+            create_if_not_exists<T>() -> Ready<Result<()>>,
+            ensure_table<T>() -> Ready<Result<()>>,
     }
     missing! {
         Begin:
@@ -82,5 +84,7 @@ impl Transaction<'_> {
     missing! {
         InsertEach:
             insert_all<E>(E) -> Self,
+            extend<E>(E) -> Self,
+            upsert_all<E>(E) -> Self,
     }
 }

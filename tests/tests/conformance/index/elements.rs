@@ -6,7 +6,6 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use futures_util::TryStreamExt as _;
 use table_runtime::{
     BoxedRows, Copied, Error, Projection, Property, Stored, TableEntity, Tables, Value,
     backend::{Action, BackendExt as _, IfMatch},

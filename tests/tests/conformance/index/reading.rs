@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use anyhow::Result;
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::StreamExt as _;
 use table_runtime::{
     Copied, Error, Query, TableEntity, Tables, Value,
     cost::{AtMost, Lookups},

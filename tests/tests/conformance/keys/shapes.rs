@@ -1,7 +1,6 @@
 //! Entities that share a table without kinds: the number of key parts distinguishes them.
 
 use anyhow::Result;
-use futures_util::TryStreamExt;
 use table_runtime::{
     Error, Projection, TableEntity, Tables,
     backend::Action,

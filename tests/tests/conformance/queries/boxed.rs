@@ -1,7 +1,6 @@
 //! Boxed queries, and functions that take any query of a cost class.
 
 use anyhow::Result;
-use futures_util::TryStreamExt;
 use table_runtime::{
     BoxedRows, Error, Query, Stored, TableEntity, Tables,
     cost::{AtMost, Range},

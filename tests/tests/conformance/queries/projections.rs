@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
-use futures_util::TryStreamExt as _;
 use table_runtime::{
     Projection, TableEntity, Tables,
     backend::{

@@ -8,7 +8,7 @@ use std::sync::{
 };
 
 use anyhow::Result;
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use table_runtime::{
     BoxedRows, EntityGroup, Error, Projection, Query, Stored, TableEntity, Tables,

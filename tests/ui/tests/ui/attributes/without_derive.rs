@@ -1,0 +1,6 @@
+#[table(name = "Posts")]
+struct Post {
+    author: String,
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+use table_runtime::{Result, TableEntity, Tables};
+
+#[derive(TableEntity, Clone)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[index(title, lowercase, same_partition)]
+    title: String,
+    likes: u32,
+    url: Option<String>,
+}
+
+async fn run(tables: &Tables) -> Result<()> {
+    let posts: Vec<Post> = Vec::new();
+    tables.transaction().extend(&posts).commit().await?;
+    Ok(())
+}
+
+fn main() {}
