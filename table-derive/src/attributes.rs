@@ -631,7 +631,13 @@ pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, error
             // `#[table(row_key)]` on a field.
             let inside = inner(&found.meta).unwrap_or_default();
             let meant = PLACES.iter().find(|(other, place)| *place == "on a field" && inside.starts_with(other));
-            let fix = meant.map_or_else(|| format!("put it {place}"), |_| format!("write `#[{inside}]`"));
+            let fix = match meant {
+                Some(_) => format!("write `#[{inside}]`"),
+                None if *name == "property" && inside.starts_with("rename_all") => {
+                    format!("write `#[table({inside})]`")
+                }
+                None => format!("put it {place}"),
+            };
             errors.on(found.path(), format_args!("`#[{name}]` cannot be used {here}; {fix}"));
         }
     }

@@ -161,7 +161,7 @@ pub mod bulk {
 /// Slices: the tables of an entity that has one for each year, month or day.
 pub mod slices {
     pub use crate::{
-        admin::slices::{SliceTime, Sliced},
+        admin::slices::{SliceTime, Sliced, SlicesBefore},
         model::layout::Slice,
     };
 }

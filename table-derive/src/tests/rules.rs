@@ -90,6 +90,7 @@ fn wrong_table_attributes_are_reported() {
         table(partition = "all") => "remove `partition = \"…\"` or `#[partition_key]`";
         table(row = "details") => "remove `row = \"…\"` or `#[row_key]`";
         row_key => "`#[row_key]` cannot be used on a struct; put it on a field";
+        property(rename_all = "camelCase") => "write `#[table(rename_all = \"camelCase\")]`";
     }
     refuses(
         &parse_quote!(

@@ -5,6 +5,7 @@ use std::ops::RangeTo;
 use table_store::{
     Error, Result, Ticks,
     backend::{BackendExt, BoxFuture},
+    error::KeyProblem,
     unstable::observe::observed,
 };
 
@@ -32,6 +33,25 @@ pub trait SliceTime: KeyPart<Kind = kind::Instant> {}
 
 #[diagnostic::do_not_recommend]
 impl<T: KeyPart<Kind = kind::Instant>> SliceTime for T {}
+
+/// A time before which slices end: `..time`.
+#[diagnostic::on_unimplemented(
+    message = "`drop_slices` takes the time before which slices end, not `{Self}`",
+    label = "not a range to a time",
+    note = "write `tables.drop_slices::<Log>(..time)`, with a time of the type of the field; of an age, \
+            `..OffsetDateTime::now_utc() - age`"
+)]
+pub trait SlicesBefore {
+    #[doc(hidden)]
+    fn ticks(&self) -> Result<Ticks, KeyProblem>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: SliceTime> SlicesBefore for RangeTo<T> {
+    fn ticks(&self) -> Result<Ticks, KeyProblem> {
+        self.end.to_value().ticks()
+    }
+}
 
 impl Tables {
     /// Returns the existing slices of an entity, oldest first.
@@ -89,10 +109,10 @@ impl Tables {
     /// Returns [`Error::Key`] if the year of the time is outside 0001 to 9999, and the errors of the store. If a slice
     /// cannot be deleted, the later slices remain.
     #[allow(clippy::needless_pass_by_value, reason = "ranges are passed by value")]
-    pub fn drop_slices<E: Sliced>(&self, before: RangeTo<impl SliceTime>) -> BoxFuture<'_, Result<Vec<Slice>>> {
+    pub fn drop_slices<E: Sliced>(&self, before: impl SlicesBefore) -> BoxFuture<'_, Result<Vec<Slice>>> {
         let layout = &E::INFO.layouts[0];
         let field = layout.slice.as_ref().map_or("", |slice| slice.field);
-        let before = before.end.to_value().ticks().map_err(|problem| layout.key_error(field, problem));
+        let before = before.ticks().map_err(|problem| layout.key_error(field, problem));
         let running = self.begin_operation(|| Schema::of::<E>().operation("drop_slices"));
         Box::pin(observed(running, async move { self.drop_slices_of(layout, before?).await }))
     }
