@@ -464,7 +464,7 @@ impl Plan {
         if self.layout().index.is_none() {
             self.visible.properties()
         } else {
-            self.visible.times_in(self.layout()).collect()
+            self.visible.properties_in(self.layout())
         }
     }
 

@@ -22,9 +22,13 @@ async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>,
     let (partition, row) = plan.checked_keys()?;
     let (layout, table) = (plan.layout_number(), plan.layout().table_of(partition, row)?);
     let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
+    let is_copy = plan.layout().is_copy();
     let now = || tables.reader().now();
     let mut check_row = |row: RowRef<'_>| {
-        if (!is_primary || visible.is_visible(&row)?) && visible.shows(&row, now)? {
+        if (!is_primary || visible.is_visible(&row)?)
+            && (!is_copy || !visible.is_skipped(&row)?)
+            && visible.shows(&row, now)?
+        {
             let found =
                 FoundRow { layout, table: &table, row: &row, pointer: None, once: None, may_be_pending: is_primary };
             observe::returned(usize::from(read(&found)?));

@@ -147,7 +147,7 @@ impl Source {
             self.select(if self.is_primary {
                 self.entities.properties_after_filter()
             } else {
-                self.entities.times_in(self.layout_info).collect()
+                self.entities.properties_in(self.layout_info)
             });
         }
         let mut count = 0;
@@ -213,10 +213,10 @@ impl Source {
     }
 
     async fn next_rows(&mut self, visit: &mut dyn Visit) -> Result<bool> {
-        let Self { pages, layout, entities, is_primary, is_keyless, once, .. } = self;
+        let Self { pages, layout, entities, is_primary, is_keyless, once, layout_info, .. } = self;
         let client = Arc::clone(&pages.backend);
         let (layout, is_primary, is_keyless, hides) = (*layout, *is_primary, *is_keyless, entities.hides());
-        let is_sliced = pages.is_sliced;
+        let (is_sliced, is_copy) = (pages.is_sliced, layout_info.is_copy());
         while pages.remaining_in_run > 0 && !visit.is_done() {
             let (mut returned, limit, mut skipped_any, mut truncated) = (0, pages.remaining_in_run, false, false);
             let mut now = Now::of(&client);
@@ -226,6 +226,7 @@ impl Source {
                 let found = FoundRow { layout, table, row: &row, pointer: None, once, may_be_pending };
                 let mut read = || {
                     if is_primary && !entities.is_visible_after_filter(&row)?
+                        || is_copy && entities.is_skipped(&row)?
                         || is_keyless && is_other()
                         || hides && !entities.shows(&row, || now.get())?
                     {

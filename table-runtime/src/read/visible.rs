@@ -204,7 +204,7 @@ impl Visible {
 
     /// Checks whether the row has a version that readers skip.
     #[inline]
-    fn is_skipped(&self, row: &RowRef<'_>) -> Result<bool> {
+    pub fn is_skipped(&self, row: &RowRef<'_>) -> Result<bool> {
         match self.newest {
             Some(newest) => Ok(entity::newer_version(self.table, *row, newest)?.is_some()),
             None => Ok(false),
@@ -214,6 +214,12 @@ impl Visible {
     /// Returns the properties that decide whether readers see a row.
     pub fn properties(self) -> Cow<'static, [&'static str]> {
         self.properties_of(self.kinds.is_some())
+    }
+
+    /// Returns the properties that decide whether readers see a row of an index.
+    pub fn properties_in(self, layout: &'static LayoutInfo) -> Cow<'static, [&'static str]> {
+        let version = (layout.is_copy() && self.newest.is_some()).then_some(entity::VERSION);
+        self.times_in(layout).chain(version).collect()
     }
 
     /// Returns the properties that decide whether readers see a row that the query found.

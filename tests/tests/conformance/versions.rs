@@ -468,6 +468,9 @@ async fn readers_skip_newer_rows_where_the_struct_says_so(store: &Store) -> Resu
     assert_eq!(ids(&OldBook::by_titles("s").all(tables).await?), [1]);
     assert_eq!(ids(&OldBook::by_author("Ann").all(tables).await?), [1]);
     assert_eq!(OldBook::by_copies("Ann").all(tables).await?.len(), 1);
+    assert_eq!(OldBook::by_copies("Ann").count(tables).await?, 1);
+    assert_eq!(OldBook::by_copies("Ann").select::<OldRating>().all(tables).await?, [OldRating { rating: "1".into() }]);
+    assert_eq!(OldBook::by_here("s").select::<OldRating>().all(tables).await?, [OldRating { rating: "1".into() }]);
     assert_eq!(OldBook::by_here("s").all(tables).await?.len(), 1);
     assert_eq!(OldBook::by_key("s").count(tables).await?, 1);
     assert_eq!(OldBook::by_key("s").select::<OldRating>().all(tables).await?, [OldRating { rating: "1".into() }]);
