@@ -16,8 +16,11 @@ use super::{
 };
 use crate::{
     client::tables::Tables,
-    model::codec::is_unreadable,
-    model::cost::{self, Cost as _},
+    model::{
+        codec::is_unreadable,
+        cost::{self, Cost as _},
+        returned::ReturnsNothingOfRow,
+    },
     read::{FoundRow, OnUnreadable, OnePage, Plan, Reached, Source, skip_or_fail},
 };
 
@@ -218,22 +221,26 @@ impl<T: Send + 'static> BoxedRows<T> {
     /// # Errors
     /// Fails with the errors of [`Rows::all`](crate::Rows::all). Rows before the one that failed were passed to the
     /// closure.
-    pub fn for_each<'t, F>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
+    pub fn for_each<'t, F, R>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
     where
-        F: FnMut(T) + Send + 't,
+        F: FnMut(T) -> R + Send + 't,
+        R: ReturnsNothingOfRow,
     {
         self.for_each_or_skip(tables, each, None)
     }
 
-    pub(super) fn for_each_or_skip<'t, F>(
+    pub(super) fn for_each_or_skip<'t, F, R>(
         self,
         tables: &'t Tables,
         mut each: F,
         skip: Option<OnUnreadable<'t>>,
     ) -> BoxFuture<'t, Result<()>>
     where
-        F: FnMut(T) + Send + 't,
+        F: FnMut(T) -> R + Send + 't,
     {
+        let mut each = move |item| {
+            each(item);
+        };
         let running = self.begin(tables, "for_each");
         Box::pin(observed(running, async move {
             let mut items = Vec::new();

@@ -9,6 +9,7 @@ use crate::{
     client::tables::Tables,
     model::{
         hints::{BeforeSkip, TableStorage, missing},
+        returned::ReturnsNothingOfRow,
         sealed::Sealed,
     },
     read::OnUnreadable,
@@ -134,10 +135,11 @@ impl<'f, V: View, P, A: Opened> SkipUnreadable<'f, Rows<V, P, A>> {
     ///
     /// # Errors
     /// Fails with the errors of [`Rows::all`] that are not those of one row.
-    pub fn for_each<'t, F>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
+    pub fn for_each<'t, F, R>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
     where
         'f: 't,
-        F: FnMut(V::Row<'_>) + Send + 't,
+        F: FnMut(V::Row<'_>) -> R + Send + 't,
+        R: ReturnsNothingOfRow,
     {
         self.query.for_each_or_skip(tables, each, Some(self.skip))
     }
@@ -159,10 +161,11 @@ impl<'f, T: Send + 'static> SkipUnreadable<'f, BoxedRows<T>> {
     ///
     /// # Errors
     /// Fails with the errors of [`Rows::all`] that are not those of one row.
-    pub fn for_each<'t, F>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
+    pub fn for_each<'t, F, R>(self, tables: &'t Tables, each: F) -> BoxFuture<'t, Result<()>>
     where
         'f: 't,
-        F: FnMut(T) + Send + 't,
+        F: FnMut(T) -> R + Send + 't,
+        R: ReturnsNothingOfRow,
     {
         self.query.for_each_or_skip(tables, each, Some(self.skip))
     }

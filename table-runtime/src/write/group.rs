@@ -10,6 +10,7 @@ use crate::{
     model::{
         entity::{self, OnePartition, Stored, StoredState, TableEntity, WriteEntity},
         layout::Member,
+        returned::ReturnsNothing,
     },
     query::{EntityGroup, Opened, Rows},
     read::FoundRow,
@@ -188,12 +189,10 @@ impl<G, P, A> Rows<G, P, A> {
     /// Returns the errors of [`all`](Self::all) and of [`Transaction::commit`](crate::Transaction::commit).
     /// [`Error::ConditionNotMet`] and [`Error::NotFound`] are returned only if other writers were faster in each of 201
     /// attempts, and [`Error::AlreadyExists`] if a row that the query does not find is in the way of a new member.
-    pub fn modify<'a>(
-        self,
-        tables: &Tables,
-        mut change: impl FnMut(&mut Vec<G>) + Send + 'a,
-    ) -> BoxFuture<'a, Result<Vec<G>>>
+    pub fn modify<'a, C, R>(self, tables: &Tables, mut change: C) -> BoxFuture<'a, Result<Vec<G>>>
     where
+        C: FnMut(&mut Vec<G>) -> R + Send + 'a,
+        R: ReturnsNothing,
         G: EntityGroup + WholeEntities + OnePartition,
         A: Opened,
         Self: Send + 'a,
