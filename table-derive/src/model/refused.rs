@@ -84,11 +84,26 @@ fn generic(path: &TypePath) -> Option<(&Ident, &Type)> {
     }
 }
 
+/// Returns what to write instead of a type with a type argument. The names are those of the standard library.
+fn of_generic(name: &str, inner: &Type) -> Option<String> {
+    match name {
+        "Option" => advice(inner),
+        "Box" | "Rc" | "Arc" if !is_named(inner, "str") => Some(format!(
+            "a property is the value itself; write the type without `{name}`\n\
+             help: an entity that refers to another one stores the key of that, such as `parent: Option<u32>`"
+        )),
+        "HashMap" | "BTreeMap" | "HashSet" | "BTreeSet" | "VecDeque" => Some(
+            "a property holds one value; put `#[property(json)]` on the field\n\
+             help: elements that queries look for have rows in an index: `#[index(tag, each)]` beside `#[property(json)]`"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
 fn of_name(path: &TypePath) -> Option<String> {
-    if let Some((name, inner)) = generic(path)
-        && name == "Option"
-    {
-        return advice(inner);
+    if let Some((name, inner)) = generic(path) {
+        return of_generic(&name.to_string(), inner);
     }
     // Only types of the language: any other name may be a type of the user.
     let ident = path.path.get_ident()?.to_string();

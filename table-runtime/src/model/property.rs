@@ -69,8 +69,8 @@ pub use table_store::error::PropertyProblem;
     note = "a struct, an enum or a newtype: `#[derive(Property)]` on it",
     note = "a collection, or a type of another crate: `#[property(json)]` on the field, which stores it through serde",
     note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
-    note = "write `u64` for `usize`, `std::time::Duration` for a duration of another crate, and the type inside for `Rc`, \
-            `Arc` and `Box`"
+    note = "write `u64` for `usize`, and `std::time::Duration` for a duration of another crate",
+    note = "the ETag and the time of the last write are no fields: the `Stored` that a query returns has them"
 )]
 pub trait Property: Sized {
     /// Type in which filters and patches take a newtype `T` of this type.
