@@ -7,7 +7,7 @@ use table_store::{Condition, Operator, Value, error::PropertyProblem, unstable::
 use crate::model::{
     codec::RowReader,
     entity::TableEntity,
-    hints::{Absent, Assign, ColumnOfOption, ColumnOfText, Compare, TableStorage, TextSearch, missing},
+    hints::{Absent, Assign, ColumnOfOption, ColumnOfText, Compare, TableStorage, TextSearch, Unset, missing},
     layout::{Parts, PropertyInfo, joined},
     property::{
         ByEquality, ByOrder, Load, Native, OneProperty, Partial, ReadPart, Shape, Store,
@@ -338,6 +338,10 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
         TextSearch:
             contains<V>(V) -> Filter<E>,
             starts_with<V>(V) -> Filter<E>,
+            ends_with<V>(V) -> Filter<E>,
+            like<V>(V) -> Filter<E>,
+            ilike<V>(V) -> Filter<E>,
+            matches<V>(V) -> Filter<E>,
     }
     missing! {
         Absent:
@@ -345,6 +349,9 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
             is_some() -> Filter<E>,
             is_null() -> Filter<E>,
             is_not_null() -> Filter<E>,
+            exists() -> Filter<E>,
+            not_exists() -> Filter<E>,
+            is_empty() -> Filter<E>,
     }
     missing! {
         ColumnOfOption:
@@ -358,16 +365,49 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
             to_lowercase() -> Self,
             to_uppercase() -> Self,
             len() -> Self,
+            lower() -> Self,
+            upper() -> Self,
+            trim() -> Self,
+            eq_ignore_case<V>(V) -> Filter<E>,
+            eq_ignore_ascii_case<V>(V) -> Filter<E>,
     }
     missing! {
         Compare:
             gte<V>(V) -> Filter<E>,
+            lte<V>(V) -> Filter<E>,
+            neq<V>(V) -> Filter<E>,
+            not_eq<V>(V) -> Filter<E>,
+            equals<V>(V) -> Filter<E>,
+            greater_than<V>(V) -> Filter<E>,
+            less_than<V>(V) -> Filter<E>,
             between<V, W>(V, W) -> Filter<E>,
+            range<V>(V) -> Filter<E>,
             is_in<V>(V) -> Filter<E>,
+            in_<V>(V) -> Filter<E>,
+            one_of<V>(V) -> Filter<E>,
+            any_of<V>(V) -> Filter<E>,
+            eq_any<V>(V) -> Filter<E>,
+            not_in<V>(V) -> Filter<E>,
+            ne_all<V>(V) -> Filter<E>,
+            is_true() -> Filter<E>,
+            is_false() -> Filter<E>,
     }
     missing! {
         Assign:
             increment<V>(V) -> Set<E>,
+            inc<V>(V) -> Set<E>,
+            add<V>(V) -> Set<E>,
+            push<V>(V) -> Set<E>,
+            append<V>(V) -> Set<E>,
+            set_if_not_exists<V>(V) -> Set<E>,
+    }
+    missing! {
+        Unset:
+            unset() -> Set<E>,
+            clear() -> Set<E>,
+            remove() -> Set<E>,
+            set_null() -> Set<E>,
+            set_none() -> Set<E>,
     }
 }
 

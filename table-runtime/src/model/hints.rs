@@ -42,6 +42,8 @@ hints! {
         "the service answers an `or` over keys with a scan of the table";
     SliceOf: "the slices that a query reads follow from its range of the time", "not a method of queries",
         "write `.range(from..to)` for the time";
+    After: "a query continues at the cursor of a page", "not a method of queries",
+        "write `.page(&tables, 20, cursor)`, with `None` for the first page and `page.cursor` of the page before for the next";
     Last: "rows are read in one direction", "not a way to run a query",
         "put `reverse` on the key part, or `reverse_time` on a time, and write `.first(&tables).await?`",
         "of a short range: the last of the `Vec` that `.all(&tables).await?` returns";
@@ -93,6 +95,17 @@ hints! {
         "write `tables.transaction().insert(&post).remove(key).commit().await?`";
     BeforeSkip: "`skip_unreadable` comes last, right before the function that runs the query", "narrow and filter before it",
         "write `.filter(|post| post.likes.ge(1)).skip_unreadable(|error| errors.push(error)).all(&tables)`";
+    DropTable: "no verb deletes a table", "not a verb of `Tables`",
+        "the entities of a type: `tables.delete_all(Post::scan())`, which needs `#[table(allow_scan)]`, or \
+         `Post::by_key(…).delete_all(&tables)` for a partition",
+        "old slices of a table by time: `tables.drop_slices::<Line>(..time)`";
+    BulkSize: "bulk writes choose the size of their transactions", "not an option of bulk writes",
+        "`.side_by_side(16)` says how many transactions are sent at once";
+    SendBulk: "bulk writes are sent by `.await`", "remove this call",
+        "write `tables.insert_all(&posts).await?`";
+    Connect: "tables are opened with `connect`, `open` or `in_memory`", "no such constructor",
+        "Azure and Azurite: `Tables::connect(connection_string)`, such as `UseDevelopmentStorage=true` for Azurite",
+        "the embedded store: `Tables::open(path)`, or `Tables::in_memory()` for tests";
     Commit: "a transaction is sent with `commit`", "nothing was sent yet", "write `.commit().await?` after the last verb";
     ReadFirst: "a transaction does not read", "not a verb of a transaction",
         "read the entity before: `let mut post = Post::key(…).get(&tables).await?`; change it, and add `.update(&mut post)`";
@@ -121,10 +134,13 @@ hints! {
         "for anything else, read the entities and look at each";
     Compare: "columns are compared with `eq`, `ne`, `lt`, `le`, `gt` and `ge`", "not a comparison",
         "write `post.likes.ge(1).and(post.likes.le(9))`",
-        "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`";
+        "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`",
+        "a `bool`: `post.published.eq(true)`";
     Assign: "a patch sets a property with `set`", "write `post.likes.set(1)`",
         "a patch does not read the row: to compute the new value from the old one, use \
          `tables.modify(T::key(…), |post| post.likes += 1)`";
+    Unset: "a patch cannot remove a property", "not a change of a patch",
+        "write `tables.modify(T::key(…), |post| post.url = None)`, which reads, changes and writes";
 }
 
 /// Defines functions with a condition that does not hold, each with what it takes and returns. The names of the hints must

@@ -13,9 +13,9 @@ use super::{BoxedRows, Entities, OneEntity, OwnedView, Point, Rows, rows::Column
 use crate::{
     client::tables::Tables,
     model::hints::{
-        Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Join, Last, Len, Limit,
-        Narrow, OneOf, OneRow, Order, RowsOfPoint, Run, Skip, SliceOf, TableStorage, TextSearch, Where, WritePoint,
-        WriteRows, missing,
+        After, Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Join, Last, Len,
+        Limit, Narrow, OneOf, OneRow, Order, RowsOfPoint, Run, Skip, SliceOf, TableStorage, TextSearch, Where,
+        WritePoint, WriteRows, missing,
     },
 };
 
@@ -24,6 +24,7 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
     missing! {
         Limit:
             limit<N>(N) -> Self,
+            top<N>(N) -> Self,
     }
     missing! {
         Skip:
@@ -31,8 +32,21 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             offset<N>(N) -> Self,
     }
     missing! {
+        After:
+            after<C>(C) -> Self,
+            start_after<C>(C) -> Self,
+            cursor<C>(C) -> Self,
+            page_size<N>(N) -> Self,
+            paginate<N>(N) -> Self,
+    }
+    missing! {
         Order:
             rev() -> Self,
+            reverse() -> Self,
+            desc() -> Self,
+            descending() -> Self,
+            newest_first() -> Self,
+            sort() -> Self,
     }
     missing! {
         Narrow:
@@ -42,6 +56,10 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             le<T>(T) -> Self,
             between<T, U>(T, U) -> Self,
             begins_with<T>(T) -> Self,
+            prefix<T>(T) -> Self,
+            gte<T>(T) -> Self,
+            lte<T>(T) -> Self,
+            since<T>(T) -> Self,
     }
     missing! {
         OneOf:
@@ -58,6 +76,8 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
     missing! {
         TextSearch:
             contains<T>(T) -> Self,
+            ends_with<T>(T) -> Self,
+            like<T>(T) -> Self,
     }
     missing! {
         Iterate:
@@ -73,15 +93,27 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
     missing! {
         OneRow:
             get(&Tables) -> Ready<Result<Option<V::Item>>>,
+            one(&Tables) -> Ready<Result<V::Item>>,
+            single(&Tables) -> Ready<Result<V::Item>>,
+            fetch_one(&Tables) -> Ready<Result<V::Item>>,
     }
     missing! {
         Exists:
             exists(&Tables) -> Ready<Result<bool>>,
+            any(&Tables) -> Ready<Result<bool>>,
+            is_empty(&Tables) -> Ready<Result<bool>>,
     }
     missing! {
         Run:
             execute(&Tables) -> Ready<Result<Vec<V::Item>>>,
             fetch_all(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            fetch(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            load(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            run(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            exec(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            to_vec(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            to_list(&Tables) -> Ready<Result<Vec<V::Item>>>,
+            fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
     }
     missing! {
         Last:
@@ -90,6 +122,9 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
     missing! {
         DeleteRows:
             delete(&Tables) -> Ready<Result<()>>,
+            delete_many(&Tables) -> Ready<Result<()>>,
+            remove(&Tables) -> Ready<Result<()>>,
+            remove_all(&Tables) -> Ready<Result<()>>,
     }
     missing! {
         Len:
@@ -103,6 +138,8 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
         Order:
             order_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             order_by_desc<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            sort_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            sort_by_key<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
     missing! {
         Where:
@@ -114,10 +151,19 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
         Aggregate:
             group_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             sum<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            max<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            max_by_key<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            min<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            min_by_key<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            avg<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            distinct<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
     missing! {
         WriteRows:
             update<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
+            update_all<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
+            patch<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
+            set<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
 }
 
@@ -127,10 +173,20 @@ impl<V: OwnedView, W> Point<V, W> {
             all(&Tables) -> Ready<Result<Vec<V::Item>>>,
             first(&Tables) -> Ready<Result<Option<V::Item>>>,
             single(&Tables) -> Ready<Result<V::Item>>,
+            one(&Tables) -> Ready<Result<V::Item>>,
+            fetch(&Tables) -> Ready<Result<Option<V::Item>>>,
+            fetch_one(&Tables) -> Ready<Result<V::Item>>,
+            fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
+            load(&Tables) -> Ready<Result<Option<V::Item>>>,
+            read(&Tables) -> Ready<Result<Option<V::Item>>>,
+            stream(&Tables) -> Entities<V::Item>,
+            count(&Tables) -> Ready<Result<usize>>,
     }
     missing! {
         WritePoint:
             delete(&Tables) -> Ready<Result<()>>,
+            remove(&Tables) -> Ready<Result<()>>,
+            delete_all(&Tables) -> Ready<Result<()>>,
     }
 }
 
@@ -139,10 +195,13 @@ impl<V: OwnedView<Entity: OneEntity>, W> Point<V, W> {
         RowsOfPoint:
             filter<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             order_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            r#where<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
     missing! {
         WritePoint:
             update<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
+            patch<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
+            modify<R>(&Tables, impl FnOnce(&mut V::Item) -> R) -> Ready<Result<()>>,
     }
 }
 

@@ -74,6 +74,7 @@ impl<Q> SkipUnreadable<'_, Q> {
             with_deleted() -> Self,
             only_deleted() -> Self,
             boxed() -> Self,
+            limit<N>(N) -> Self,
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod bin;
 pub mod bulk;
 pub mod group;
+mod hints;
 pub mod index;
 mod modify;
 pub mod transaction;

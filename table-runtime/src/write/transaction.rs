@@ -1,8 +1,6 @@
 //! Entity group transactions: writes of entities of one partition, all or nothing.
 
-mod hints;
-
-use std::{fmt, future::Ready};
+use std::fmt;
 
 use table_store::{
     ETag, Error, Result,
@@ -15,7 +13,6 @@ use crate::{
     model::{
         column::Sets,
         entity::{OnePartition, StoredState, TableEntity, WriteEntity},
-        hints::{Commit, TableStorage, missing},
     },
     query::OwnKey,
     read::Plan,
@@ -157,11 +154,6 @@ impl<'a> Transaction<'a> {
         K: OwnKey<Entity: TableEntity + OnePartition>,
     {
         self.with(Schema::of::<K::Entity>(), verbs::point(key.plan()).map(EntityWrite::remove))
-    }
-
-    missing! {
-        Commit:
-            send() -> Ready<Result<()>>,
     }
 
     /// Applies the transaction with one request, and one more for each merge, for each upsert and removal of an entity

@@ -1,17 +1,17 @@
-//! Constructors of features that are not enabled: see [`hints`](crate::hints).
+//! Constructors that users of other libraries expect, and those of missing features: see [`hints`](crate::hints).
 
 #[cfg(not(feature = "azure"))]
 use crate::model::hints::FeatureAzure;
 #[cfg(not(feature = "embedded"))]
 use crate::model::hints::FeatureEmbedded;
-#[cfg(not(all(feature = "embedded", feature = "azure")))]
-use crate::{client::tables::Tables, model::hints::TableStorage};
-#[cfg(not(all(feature = "embedded", feature = "azure")))]
+use crate::{
+    client::tables::Tables,
+    model::hints::{Connect, TableStorage},
+};
 use table_store::Result;
 
-/// Defines constructors whose feature is not enabled.
-#[cfg(not(all(feature = "embedded", feature = "azure")))]
-macro_rules! missing_feature {
+/// Defines constructors that cannot be called.
+macro_rules! missing_constructor {
     ($($hint:ident: $name:ident($($argument:ty)?);)*) => {$(
         #[doc(hidden)]
         pub fn $name($(_: $argument)?) -> Result<Self>
@@ -25,16 +25,27 @@ macro_rules! missing_feature {
 
 #[cfg(not(feature = "azure"))]
 impl Tables {
-    missing_feature! {
+    missing_constructor! {
         FeatureAzure: connect(&str);
     }
 }
 
 #[cfg(not(feature = "embedded"))]
 impl Tables {
-    missing_feature! {
+    missing_constructor! {
         FeatureEmbedded: open(impl AsRef<std::path::Path>);
         FeatureEmbedded: open_read_only(impl AsRef<std::path::Path>);
         FeatureEmbedded: in_memory();
+    }
+}
+
+impl Tables {
+    missing_constructor! {
+        Connect: from_connection_string(&str);
+        Connect: emulator();
+        Connect: azurite();
+        Connect: development();
+        Connect: from_env();
+        Connect: memory();
     }
 }

@@ -1,0 +1,143 @@
+//! Verbs that users of other libraries expect on [`Tables`], [`Transaction`] and [`Bulk`]: see [`hints`](crate::hints).
+
+use std::{
+    future::Ready,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use table_store::{ETag, Result};
+
+use crate::{
+    client::tables::Tables,
+    model::hints::{
+        Begin, BulkSize, Commit, CreateTable, DeleteByKey, DropTable, InsertEach, InsertMany, Put, Read, ReadFirst,
+        Rollback, SendBulk, TableStorage, UpdateMany, missing,
+    },
+    write::{bulk::Bulk, transaction::Transaction},
+};
+
+impl Tables {
+    missing! {
+        Put:
+            save<E>(E) -> Ready<Result<ETag>>,
+            put<E>(E) -> Ready<Result<ETag>>,
+            add_entity<E>(E) -> Ready<Result<ETag>>,
+            upsert_entity<E>(E) -> Ready<Result<ETag>>,
+            update_entity<E>(E) -> Ready<Result<ETag>>,
+            insert_one<E>(E) -> Ready<Result<ETag>>,
+            insert_entity<E>(E) -> Ready<Result<ETag>>,
+            insert_or_replace<E>(E) -> Ready<Result<ETag>>,
+            insert_or_merge<E>(E) -> Ready<Result<ETag>>,
+            insert_or_update<E>(E) -> Ready<Result<ETag>>,
+            replace<E>(E) -> Ready<Result<ETag>>,
+    }
+    missing! {
+        InsertMany:
+            insert_many<E>(E) -> Ready<Result<()>>,
+            save_all<E>(E) -> Ready<Result<()>>,
+    }
+    missing! {
+        UpdateMany:
+            update_all<E>(E) -> Ready<Result<()>>,
+    }
+    missing! {
+        Read:
+            get<T>(impl Sized) -> Ready<Result<Vec<T>>>,
+            find<T>(impl Sized) -> Ready<Result<Vec<T>>>,
+            query<T>(impl Sized) -> Ready<Result<Vec<T>>>,
+            // With the partition key and the row key.
+            get_entity<T>(impl Sized, impl Sized) -> Ready<Result<T>>,
+            query_entities<T>(impl Sized) -> Ready<Result<Vec<T>>>,
+            all<T>() -> Ready<Result<Vec<T>>>,
+            scan<T>() -> Ready<Result<Vec<T>>>,
+            count<T>() -> Ready<Result<usize>>,
+    }
+    missing! {
+        DeleteByKey:
+            delete_entity(impl Sized, impl Sized) -> Ready<Result<()>>,
+    }
+    missing! {
+        CreateTable:
+            create_table<T>(T) -> Ready<Result<()>>,
+            create_if_not_exists<T>() -> Ready<Result<()>>,
+            create_table_if_not_exists<T>(T) -> Ready<Result<()>>,
+            create_all<T>() -> Ready<Result<()>>,
+            ensure_table<T>() -> Ready<Result<()>>,
+    }
+    missing! {
+        DropTable:
+            drop_table<T>(T) -> Ready<Result<()>>,
+            delete_table<T>(T) -> Ready<Result<()>>,
+    }
+    missing! {
+        Begin:
+            begin() -> Ready<Result<Transaction<'static>>>,
+            batch() -> Transaction<'static>,
+            begin_transaction() -> Ready<Result<Transaction<'static>>>,
+            submit_transaction<T>(T) -> Ready<Result<()>>,
+    }
+}
+
+/// For a transaction that is awaited.
+#[doc(hidden)]
+impl Future for Transaction<'_>
+where
+    for<'never> TableStorage: Commit,
+{
+    type Output = Result<Self>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        unreachable!("no type implements the hint")
+    }
+}
+
+impl Transaction<'_> {
+    missing! {
+        Rollback:
+            rollback() -> Ready<Result<()>>,
+            abort() -> Ready<Result<()>>,
+    }
+    missing! {
+        Commit:
+            execute(&Tables) -> Ready<Result<()>>,
+            send() -> Ready<Result<()>>,
+            submit() -> Ready<Result<()>>,
+            run() -> Ready<Result<()>>,
+    }
+    missing! {
+        Put:
+            put<E>(E) -> Self,
+            save<E>(E) -> Self,
+            add<E>(E) -> Self,
+            replace<E>(E) -> Self,
+    }
+    missing! {
+        ReadFirst:
+            modify<K, C>(K, C) -> Self,
+            get<K>(K) -> Self,
+    }
+    missing! {
+        InsertEach:
+            insert_all<E>(E) -> Self,
+            extend<E>(E) -> Self,
+            upsert_all<E>(E) -> Self,
+            remove_all<E>(E) -> Self,
+            delete_all<E>(E) -> Self,
+    }
+}
+
+impl Bulk<'_> {
+    missing! {
+        BulkSize:
+            batch_size<N>(N) -> Self,
+            chunk_size<N>(N) -> Self,
+            concurrency<N>(N) -> Self,
+            parallel<N>(N) -> Self,
+    }
+    missing! {
+        SendBulk:
+            commit() -> Self,
+            execute() -> Self,
+    }
+}
