@@ -27,6 +27,8 @@ struct Projected<'a> {
     field: &'a Field,
     /// The path of `path = address.city`.
     path: Option<Vec<Ident>>,
+    /// True if an attribute was refused that gives the field another name.
+    is_refused: bool,
 }
 
 impl<'a> Projection<'a> {
@@ -70,12 +72,12 @@ impl<'a> Projection<'a> {
         };
         let mut read = Vec::new();
         for field in &fields.named {
-            refuse(&field.attrs, errors);
+            let is_refused = refuse(&field.attrs, errors);
             let mut keys = Keys::read(&field.attrs, "projection", errors);
             keys.has("of").then(|| keys.path("of", errors));
             let path = keys.field_path("path", "address.city", errors);
             keys.finish(errors);
-            read.push(Projected { field, path });
+            read.push(Projected { field, path, is_refused });
         }
         let has_lifetimes = input.generics.lifetimes().nth(1).is_some();
         let runtime = Runtime::read(&input.attrs, "projection");
@@ -90,14 +92,21 @@ fn wrapped(path: &Path) -> Option<String> {
     Some(arguments.args.to_token_stream().to_string())
 }
 
-/// Reports attributes of `TableEntity`. The entity alone determines how its fields are stored.
-fn refuse(attributes: &[Attribute], errors: &mut Errors) {
+/// Reports attributes of `TableEntity`, and returns true if there are any. The entity alone determines how its fields are
+/// stored.
+fn refuse(attributes: &[Attribute], errors: &mut Errors) -> bool {
+    let mut is_refused = false;
     for name in ["table", "partition_key", "row_key", "property", "index"] {
         for found in attributes.iter().filter(|found| found.path().is_ident(name)) {
-            errors
-                .on(found.path(), format_args!("the entity determines how its fields are stored; remove `#[{name}]`"));
+            let message = "the entity determines how its fields are stored; remove";
+            let help = "help: a field has the name of the entity's field; for another name, write \
+                        `#[projection(path = title)]`, with the name of that field";
+            let help = if name == "property" { format!("\n{help}") } else { String::new() };
+            errors.on(found.path(), format_args!("{message} `#[{name}]`{help}"));
+            is_refused = true;
         }
     }
+    is_refused
 }
 
 /// Returns the implementations. They use the entity's columns, because this derive does not see the entity's fields.
@@ -106,12 +115,15 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     let (t, ident) = (runtime.here(), &input.ident);
     let (parameters, arguments, bounds) = input.generics.split_for_impl();
     let (row, found, give) = (local("row"), local("found"), local("give"));
-    let properties = fields.iter().map(|field| selected(projection, field));
+    let properties = fields.iter().filter(|field| !field.is_refused).map(|field| selected(projection, field));
     let lifetime = input.generics.lifetimes().next().map(|parameter| &parameter.lifetime);
     let values = fields.iter().map(|projected| {
         let Projected { field, .. } = projected;
         let (ident, ty, column) = (&field.ident, &field.ty, column(projection, projected));
         let t = runtime.at(ty.span());
+        if projected.is_refused {
+            return quote_spanned!(ty.span()=> #ident: #t::refused());
+        }
         if lifetime.is_some_and(|lifetime| names_lifetime(ty.to_token_stream(), lifetime)) {
             let name = ident.as_ref().map(|ident| ident.unraw().to_string());
             quote_spanned!(ty.span()=> #ident: #t::borrow(#column.column(), #name, #row)?)
@@ -186,7 +198,7 @@ fn names_lifetime(ty: TokenStream, lifetime: &Lifetime) -> bool {
 
 /// Returns the entity's column of the same name, or at the path. If there is none, the compiler lists the columns. If the
 /// column has another type, the compiler reports it at the field's type.
-fn column(projection: &Projection<'_>, Projected { field, path }: &Projected<'_>) -> TokenStream {
+fn column(projection: &Projection<'_>, Projected { field, path, .. }: &Projected<'_>) -> TokenStream {
     let span = field.ty.span();
     let t = projection.runtime.at(span);
     let path = path.clone().unwrap_or_else(|| field.ident.iter().cloned().collect());

@@ -72,7 +72,9 @@ pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
     message = "`{Self}` is not a store",
     label = "not a `Backend`",
     note = "a connection string, also `UseDevelopmentStorage=true`: `Tables::connect(\"…\")?`, with the feature `azure`",
-    note = "a file: `Tables::open(\"blog.tables\")?`; a store in memory: `Tables::in_memory()?`"
+    note = "a file: `Tables::open(\"blog.tables\")?`; a store in memory: `Tables::in_memory()?`",
+    note = "what counts, fails or delays requests is put around a `Backend`, and `Tables::new` around all of it: \
+            `Tables::new(Counting::new(InMemoryBackend::new()?))`"
 )]
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Describes the store as it is now. This sends no request.

@@ -7,7 +7,9 @@ use table_store::{Condition, Operator, Value, error::PropertyProblem, unstable::
 use crate::model::{
     codec::RowReader,
     entity::TableEntity,
-    hints::{Absent, Assign, ColumnOfOption, ColumnOfText, Compare, TableStorage, TextSearch, Unset, missing},
+    hints::{
+        Absent, Assign, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, TableStorage, TextSearch, Unset, missing,
+    },
     layout::{Parts, PropertyInfo, joined},
     property::{
         ByEquality, ByOrder, Load, Native, OneProperty, Partial, ReadPart, Shape, Store,
@@ -368,8 +370,17 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
             lower() -> Self,
             upper() -> Self,
             trim() -> Self,
+            abs() -> Self,
             eq_ignore_case<V>(V) -> Filter<E>,
             eq_ignore_ascii_case<V>(V) -> Filter<E>,
+    }
+    missing! {
+        ColumnOfTime:
+            year() -> Column<E, i32, I>,
+            month() -> Column<E, u8, I>,
+            day() -> Column<E, u8, I>,
+            hour() -> Column<E, u8, I>,
+            date() -> Self,
     }
     missing! {
         Compare:
@@ -627,7 +638,8 @@ pub struct Set<E> {
     entity: PhantomData<fn() -> E>,
 }
 
-/// What a [`patch`](crate::Tables::patch) of `E` sets: a [`Set`], or an array, a `Vec` or an iterator of them.
+/// What a [`patch`](crate::Tables::patch) of `E` sets: a [`Set`], or an array, a `Vec` or an iterator of them. Each of
+/// these may be an `Option`: `None` leaves the property as it is.
 #[diagnostic::on_unimplemented(
     message = "the closure of a patch returns what it sets, not `{Self}`",
     label = "the closure must return an array",
@@ -640,9 +652,29 @@ pub trait Sets<E> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<E, I: IntoIterator<Item = Set<E>>> Sets<E> for I {
+impl<E, I: IntoIterator<Item: MaybeSet<E>>> Sets<E> for I {
     fn into_sets(self) -> impl Iterator<Item = Set<E>> {
-        self.into_iter()
+        self.into_iter().filter_map(MaybeSet::into_set)
+    }
+}
+
+/// One element of what a [`patch`](crate::Tables::patch) of `E` sets.
+#[doc(hidden)]
+pub trait MaybeSet<E> {
+    fn into_set(self) -> Option<Set<E>>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E> MaybeSet<E> for Set<E> {
+    fn into_set(self) -> Option<Self> {
+        Some(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E> MaybeSet<E> for Option<Set<E>> {
+    fn into_set(self) -> Self {
+        self
     }
 }
 

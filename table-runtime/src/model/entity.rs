@@ -144,7 +144,8 @@ pub trait AllowScan {}
     label = "has an index in another partition",
     note = "a transaction holds one partition; write `{Self}` with `insert` or `update`, or make its indexes \
             `same_partition`",
-    note = "if `{Self}` is no entity yet, add `#[derive(TableEntity)]`"
+    note = "if `{Self}` is no entity yet, add `#[derive(TableEntity)]`; a type parameter needs the bound \
+            `table_runtime::types::OnePartition` too"
 )]
 pub trait OnePartition {}
 

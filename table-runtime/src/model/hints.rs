@@ -40,6 +40,9 @@ hints! {
     OneOf: "a query has one value or one range for each part of a key", "not a method of queries",
         "run a query for each value; full keys: `tables.get_many(keys)`",
         "the service answers an `or` over keys with a scan of the table";
+    Combine: "each query is run by itself", "not a method of queries",
+        "run each of them, and combine the `Vec`s: `posts.extend(query.all(&tables).await?)`",
+        "several partitions: `T::by_partitions(..)` reads all of them, or those of a range";
     SliceOf: "the slices that a query reads follow from its range of the time", "not a method of queries",
         "write `.range(from..to)` for the time";
     After: "a query continues at the cursor of a page", "not a method of queries",
@@ -58,6 +61,8 @@ hints! {
     WriteRows: "a query does not change rows", "not a method of queries",
         "read the entities, and write each: `tables.update(&mut stored)`, or `tables.patch(T::key(…), |post| [post.likes.set(1)])`";
     DeleteRows: "the rows of a query are deleted with `delete_all`", "write `.delete_all(&tables).await?`";
+    DeleteEach: "entities are soft-deleted and restored one by one", "not a method of queries",
+        "read them, and write `tables.soft_delete(T::key(…))` or `tables.restore(T::key(…))` for each";
     Len: "the rows of a query are counted with `count`", "write `.count(&tables).await?`",
         "every row is read for it: the service cannot count";
     Join: "the service cannot join rows", "not a method of queries",
@@ -65,6 +70,8 @@ hints! {
         "entities that are read together can share a partition: `#[derive(EntityGroup)]`";
     Aggregate: "the service cannot group or aggregate rows", "not a method of queries",
         "read the rows with `for_each` or `all`, and compute the result from them";
+    BeforeBoxed: "a boxed query only runs: it has lost the types of its keys and properties", "not a method of `BoxedRows`",
+        "narrow, filter, select or delete the query before `.boxed()`";
     // Points.
     AwaitPoint: "a query of one row is run with `get` or `exists`", "not yet run",
         "write `.get(&tables).await?`, which returns an `Option`";
@@ -86,6 +93,7 @@ hints! {
     CreateTable: "tables are created with `create::<T>()`", "write `tables.create::<Post>().await?`",
         "it creates what is missing, and is called whenever a program begins";
     UpdateMany: "each entity is updated by itself", "not a verb of `Tables`",
+        "the service has no `UPDATE … WHERE`: read what a query finds, and write `patch` or `update` for each",
         "`tables.upsert_all(&entities)` writes many, whatever their rows are now",
         "`update(&mut stored)` for each writes back what was read";
     DeleteByKey: "an entity is deleted by its key with `remove`", "write `tables.remove(T::key(…)).await?`",
@@ -93,12 +101,16 @@ hints! {
     InsertMany: "many entities are written with `insert_all` and `upsert_all`", "not a verb of `Tables`";
     Begin: "a transaction begins with `transaction`", "not a verb of `Tables`",
         "write `tables.transaction().insert(&post).remove(key).commit().await?`";
+    DeleteSkips: "`delete_all` deletes what can be read, and reports the other rows", "remove `skip_unreadable`",
+        "write `query.delete_all(&tables).await?`; rows that cannot be read stay";
     BeforeSkip: "`skip_unreadable` comes last, right before the function that runs the query", "narrow and filter before it",
         "write `.filter(|post| post.likes.ge(1)).skip_unreadable(|error| errors.push(error)).all(&tables)`";
     DropTable: "no verb deletes a table", "not a verb of `Tables`",
         "the entities of a type: `tables.delete_all(Post::scan())`, which needs `#[table(allow_scan)]`, or \
          `Post::by_key(…).delete_all(&tables)` for a partition",
         "old slices of a table by time: `tables.drop_slices::<Line>(..time)`";
+    SweepAge: "the age of what a sweep deletes from the bin is set with `deleted_before`", "write `.deleted_before(age)`",
+        "`sweep` deletes what has expired whenever that was";
     BulkSize: "bulk writes choose the size of their transactions", "not an option of bulk writes",
         "`.side_by_side(16)` says how many transactions are sent at once";
     SendBulk: "bulk writes are sent by `.await`", "remove this call",
@@ -132,6 +144,8 @@ hints! {
     ColumnOfText: "a column is not a value, and the service computes nothing from it", "remove this call",
         "comparisons without regard to case: `#[index(title, lowercase, …)]`, and `Post::by_title(…).eq(\"keys\")`",
         "for anything else, read the entities and look at each";
+    ColumnOfTime: "a column is not a value, and the service computes nothing from it", "remove this call",
+        "write a range of times: `post.at.ge(from).and(post.at.lt(to))`, or `.range(from..to)` on a query by a key with the time";
     Compare: "columns are compared with `eq`, `ne`, `lt`, `le`, `gt` and `ge`", "not a comparison",
         "write `post.likes.ge(1).and(post.likes.le(9))`",
         "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`",

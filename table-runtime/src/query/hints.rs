@@ -7,15 +7,15 @@ use std::{
     vec,
 };
 
-use table_store::Result;
+use table_store::{Result, error::BulkProgress};
 
 use super::{BoxedRows, Entities, OneEntity, OwnedView, Point, Rows, rows::Columns};
 use crate::{
     client::tables::Tables,
     model::hints::{
-        After, Aggregate, AllOfPoint, Await, AwaitPoint, DeleteRows, Exists, Iterate, IterateStream, Join, Last, Len,
-        Limit, Narrow, OneOf, OneRow, Order, RowsOfPoint, Run, Skip, SliceOf, TableStorage, TextSearch, Where,
-        WritePoint, WriteRows, missing,
+        After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Exists, Iterate,
+        IterateStream, Join, Last, Len, Limit, Narrow, OneOf, OneRow, Order, RowsOfPoint, Run, Skip, SliceOf,
+        TableStorage, TextSearch, Where, WritePoint, WriteRows, missing,
     },
 };
 
@@ -67,6 +67,14 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
             is_in<T>(T) -> Self,
             any_of<T>(T) -> Self,
             or<T>(T) -> Self,
+    }
+    missing! {
+        Combine:
+            chain<Q>(Q) -> Self,
+            union<Q>(Q) -> Self,
+            concat<Q>(Q) -> Self,
+            merge<Q>(Q) -> Self,
+            zip<Q>(Q) -> Self,
     }
     missing! {
         SliceOf:
@@ -121,10 +129,15 @@ impl<V: OwnedView, P, A> Rows<V, P, A> {
     }
     missing! {
         DeleteRows:
-            delete(&Tables) -> Ready<Result<()>>,
-            delete_many(&Tables) -> Ready<Result<()>>,
+            delete(&Tables) -> Ready<Result<BulkProgress>>,
+            delete_many(&Tables) -> Ready<Result<BulkProgress>>,
             remove(&Tables) -> Ready<Result<()>>,
-            remove_all(&Tables) -> Ready<Result<()>>,
+            remove_all(&Tables) -> Ready<Result<BulkProgress>>,
+    }
+    missing! {
+        DeleteEach:
+            soft_delete(&Tables) -> Ready<Result<BulkProgress>>,
+            restore(&Tables) -> Ready<Result<()>>,
     }
     missing! {
         Len:
@@ -167,6 +180,20 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
     }
 }
 
+impl<T> BoxedRows<T> {
+    missing! {
+        BeforeBoxed:
+            filter<C>(C) -> Self,
+            select<P>() -> Self,
+            eq<V>(V) -> Self,
+            starts_with<V>(V) -> Self,
+            range<V>(V) -> Self,
+            with_deleted() -> Self,
+            only_deleted() -> Self,
+            delete_all(&Tables) -> Ready<Result<BulkProgress>>,
+    }
+}
+
 impl<V: OwnedView, W> Point<V, W> {
     missing! {
         AllOfPoint:
@@ -179,14 +206,12 @@ impl<V: OwnedView, W> Point<V, W> {
             fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
             load(&Tables) -> Ready<Result<Option<V::Item>>>,
             read(&Tables) -> Ready<Result<Option<V::Item>>>,
-            stream(&Tables) -> Entities<V::Item>,
-            count(&Tables) -> Ready<Result<usize>>,
     }
     missing! {
         WritePoint:
-            delete(&Tables) -> Ready<Result<()>>,
+            delete(&Tables) -> Ready<Result<BulkProgress>>,
             remove(&Tables) -> Ready<Result<()>>,
-            delete_all(&Tables) -> Ready<Result<()>>,
+            delete_all(&Tables) -> Ready<Result<BulkProgress>>,
     }
 }
 

@@ -1,14 +1,14 @@
 //! Queries that go on after a row that cannot be read.
 
-use std::fmt;
+use std::{fmt, future::Ready};
 
-use table_store::{Error, Result, backend::BoxFuture};
+use table_store::{Error, Result, backend::BoxFuture, error::BulkProgress};
 
 use super::{BoxedRows, Entities, Opened, OwnedView, PageOf, Rows, View};
 use crate::{
     client::tables::Tables,
     model::{
-        hints::{BeforeSkip, TableStorage, missing},
+        hints::{BeforeSkip, DeleteSkips, TableStorage, missing},
         returned::ReturnsNothingOfRow,
         sealed::Sealed,
     },
@@ -75,6 +75,10 @@ impl<Q> SkipUnreadable<'_, Q> {
             only_deleted() -> Self,
             boxed() -> Self,
             limit<N>(N) -> Self,
+    }
+    missing! {
+        DeleteSkips:
+            delete_all(&Tables) -> Ready<Result<BulkProgress>>,
     }
 }
 

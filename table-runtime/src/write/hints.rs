@@ -6,14 +6,16 @@ use std::{
     task::{Context, Poll},
 };
 
-use table_store::{ETag, Result};
+use table_store::{ETag, Result, error::BulkProgress};
 
 use crate::{
     client::tables::Tables,
+    model::entity::Stored,
     model::hints::{
         Begin, BulkSize, Commit, CreateTable, DeleteByKey, DropTable, InsertEach, InsertMany, Put, Read, ReadFirst,
         Rollback, SendBulk, TableStorage, UpdateMany, missing,
     },
+    query::Point,
     write::{bulk::Bulk, transaction::Transaction},
 };
 
@@ -34,12 +36,15 @@ impl Tables {
     }
     missing! {
         InsertMany:
-            insert_many<E>(E) -> Ready<Result<()>>,
-            save_all<E>(E) -> Ready<Result<()>>,
+            insert_many<E>(E) -> Ready<Result<BulkProgress>>,
+            save_all<E>(E) -> Ready<Result<BulkProgress>>,
     }
     missing! {
         UpdateMany:
-            update_all<E>(E) -> Ready<Result<()>>,
+            update_all<E>(E) -> Ready<Result<BulkProgress>>,
+            patch_all<E, S>(E, S) -> Ready<Result<()>>,
+            modify_all<E, S>(E, S) -> Ready<Result<()>>,
+            merge_all<E>(E) -> Ready<Result<BulkProgress>>,
     }
     missing! {
         Read:
@@ -115,7 +120,7 @@ impl Transaction<'_> {
     missing! {
         ReadFirst:
             modify<K, C>(K, C) -> Self,
-            get<K>(K) -> Self,
+            get<V, W>(Point<V, W>) -> Ready<Result<Option<Stored<V>>>>,
     }
     missing! {
         InsertEach:

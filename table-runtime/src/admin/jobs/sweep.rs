@@ -14,6 +14,7 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         codec::is_unreadable,
+        hints::{SweepAge, TableStorage, missing},
         key::hash::bucket,
         layout::{Encoding, Holds, LayoutInfo, PartInfo},
         lifecycle::{SoftDelete, Sweepable, Sweepings},
@@ -56,6 +57,12 @@ pub struct SweepProgress {
 }
 
 impl<E> Sweep<E> {
+    missing! {
+        SweepAge:
+            older_than<T>(T) -> Self,
+            before<T>(T) -> Self,
+    }
+
     /// Finds the entities, and removes none of them.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;

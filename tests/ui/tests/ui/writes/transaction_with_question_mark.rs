@@ -1,0 +1,20 @@
+use table_runtime::{Result, TableEntity, Tables};
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    title: String,
+    likes: u32,
+    url: Option<String>,
+}
+
+async fn run(tables: &Tables, post: &Post) -> Result<()> {
+    let transaction = tables.transaction().insert(post)?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+fn main() {}
