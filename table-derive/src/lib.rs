@@ -81,7 +81,7 @@ use crate::{
 /// | `#[table(skip_newer)]` | readers skip rows of a newer version, which are an error otherwise |
 /// | `#[table(deny_unknown)]` | a row with properties that the struct does not know is an error when it is read; without it, `update` and `merge` keep them |
 /// | `#[table(expires = until)]` | from the time in this field on, the entity is absent for every read, and `insert` takes its place: see below |
-/// | `#[table(soft_delete = deleted)]` | the entity can be put into a bin, which sets this field and hides it from reads: see below |
+/// | `#[table(soft_delete = deleted)]` | `Tables::soft_delete` puts the entity into a bin: it sets this field and hides the entity from reads; `remove` still deletes for good: see below |
 /// | `#[table(allow_scan)]` | allows `scan()` to compile |
 /// | `#[table(rename(key = "point"))]` | another name for `key`, `by_key`, `by_partitions` or `scan`, if the type has a function of that name already |
 /// | `#[table(crate = path)]` | the path of `table_runtime` |

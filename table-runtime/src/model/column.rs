@@ -638,12 +638,12 @@ pub struct Set<E> {
     entity: PhantomData<fn() -> E>,
 }
 
-/// What a [`patch`](crate::Tables::patch) of `E` sets: a [`Set`], or an array, a `Vec` or an iterator of them. Each of
-/// these may be an `Option`: `None` leaves the property as it is.
+/// What a [`patch`](crate::Tables::patch) of `E` sets: a [`Set`], or an array, a `Vec` or an iterator of them.
 #[diagnostic::on_unimplemented(
     message = "the closure of a patch returns what it sets, not `{Self}`",
-    label = "the closure must return an array",
+    label = "the closure must return an array of what it sets",
     note = "write `|post| [post.title.set(\"x\"), post.likes.set(1)]`, without a semicolon at the end",
+    note = "of `Option`s, those that are there: `[likes.map(|likes| post.likes.set(likes)), …].into_iter().flatten()`",
     note = "to change the entity as a value, use `tables.modify(T::key(…), |post| post.likes += 1)`"
 )]
 pub trait Sets<E> {
@@ -652,29 +652,9 @@ pub trait Sets<E> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<E, I: IntoIterator<Item: MaybeSet<E>>> Sets<E> for I {
+impl<E, I: IntoIterator<Item = Set<E>>> Sets<E> for I {
     fn into_sets(self) -> impl Iterator<Item = Set<E>> {
-        self.into_iter().filter_map(MaybeSet::into_set)
-    }
-}
-
-/// One element of what a [`patch`](crate::Tables::patch) of `E` sets.
-#[doc(hidden)]
-pub trait MaybeSet<E> {
-    fn into_set(self) -> Option<Set<E>>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<E> MaybeSet<E> for Set<E> {
-    fn into_set(self) -> Option<Self> {
-        Some(self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<E> MaybeSet<E> for Option<Set<E>> {
-    fn into_set(self) -> Self {
-        self
+        self.into_iter()
     }
 }
 

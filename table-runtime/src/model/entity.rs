@@ -18,6 +18,7 @@ use table_store::{
 
 use crate::model::{
     codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, damaged},
+    hints::{FromClient, TableStorage},
     key::{KeyReader, KeyWriter},
     layout::{Holds, Layout, LayoutInfo, has_property},
     sealed::{Sealed, sealed},
@@ -141,7 +142,7 @@ pub trait AllowScan {}
 /// An entity whose rows are all stored in one partition, so that one transaction can write them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a transaction",
-    label = "has an index in another partition",
+    label = "has, or may have, an index in another partition",
     note = "a transaction holds one partition; write `{Self}` with `insert` or `update`, or make its indexes \
             `same_partition`",
     note = "if `{Self}` is no entity yet, add `#[derive(TableEntity)]`; a type parameter needs the bound \
@@ -508,6 +509,17 @@ impl<T: PartialEq> PartialEq for Stored<T> {
 impl<T: PartialEq> PartialEq<T> for Stored<T> {
     fn eq(&self, other: &T) -> bool {
         self.entity == *other
+    }
+}
+
+/// For a `Stored` in the body of a request.
+#[doc(hidden)]
+impl<'de, T> serde::Deserialize<'de> for Stored<T>
+where
+    for<'never> TableStorage: FromClient,
+{
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        unreachable!("no type implements the hint")
     }
 }
 

@@ -98,6 +98,12 @@ hints! {
         "`update(&mut stored)` for each writes back what was read";
     DeleteByKey: "an entity is deleted by its key with `remove`", "write `tables.remove(T::key(…)).await?`",
         "what was read is deleted with `tables.delete(stored)`, unless another writer changed it";
+    DeleteMany: "what a query finds is deleted with `delete_all`", "not a verb of `Tables`",
+        "write `Post::by_key(…).delete_all(&tables).await?`, or `tables.delete_all((query, other))`",
+        "entities whose keys are known: `tables.remove_all(keys)`";
+    FromClient: "a `Stored` is what a query returned, and cannot be deserialized", "deserialize the entity",
+        "with the version that a client sent back: `Stored::new(post, if_match.parse()?)`",
+        "without a version: `tables.upsert(&post)`";
     InsertMany: "many entities are written with `insert_all` and `upsert_all`", "not a verb of `Tables`";
     Begin: "a transaction begins with `transaction`", "not a verb of `Tables`",
         "write `tables.transaction().insert(&post).remove(key).commit().await?`";

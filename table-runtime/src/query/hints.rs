@@ -2,6 +2,7 @@
 
 use std::{
     future::Ready,
+    iter,
     pin::Pin,
     task::{Context, Poll},
     vec,
@@ -19,130 +20,152 @@ use crate::{
     },
 };
 
-/// Without the columns of an entity.
+/// Defines the functions of a query without the columns of an entity.
+macro_rules! missing_of_rows {
+    ($item:ty) => {
+        missing! {
+            Limit:
+                limit<N>(N) -> Self,
+                top<N>(N) -> Self,
+        }
+        missing! {
+            Skip:
+                skip<N>(N) -> Self,
+                offset<N>(N) -> Self,
+        }
+        missing! {
+            After:
+                after<C>(C) -> Self,
+                start_after<C>(C) -> Self,
+                cursor<C>(C) -> Self,
+                page_size<N>(N) -> Self,
+                paginate<N>(N) -> Self,
+        }
+        missing! {
+            Order:
+                rev() -> Self,
+                reverse() -> Self,
+                desc() -> Self,
+                descending() -> Self,
+                newest_first() -> Self,
+                sort() -> Self,
+        }
+        missing! {
+            Narrow:
+                gt<T>(T) -> Self,
+                ge<T>(T) -> Self,
+                lt<T>(T) -> Self,
+                le<T>(T) -> Self,
+                between<T, U>(T, U) -> Self,
+                begins_with<T>(T) -> Self,
+                prefix<T>(T) -> Self,
+                gte<T>(T) -> Self,
+                lte<T>(T) -> Self,
+                since<T>(T) -> Self,
+        }
+        missing! {
+            OneOf:
+                one_of<T>(T) -> Self,
+                is_in<T>(T) -> Self,
+                any_of<T>(T) -> Self,
+                or<T>(T) -> Self,
+        }
+        missing! {
+            Combine:
+                chain<Q>(Q) -> Self,
+                union<Q>(Q) -> Self,
+                concat<Q>(Q) -> Self,
+                merge<Q>(Q) -> Self,
+                union_all<Q>(Q) -> Self,
+                zip<Q>(Q) -> Self,
+        }
+        missing! {
+            SliceOf:
+                slice<T>(T) -> Self,
+                month<T>(T) -> Self,
+        }
+        missing! {
+            TextSearch:
+                contains<T>(T) -> Self,
+                ends_with<T>(T) -> Self,
+                like<T>(T) -> Self,
+        }
+        missing! {
+            Iterate:
+                map<R>(impl FnMut($item) -> R) -> vec::IntoIter<R>,
+                filter_map<R>(impl FnMut($item) -> Option<R>) -> vec::IntoIter<R>,
+                iter() -> vec::IntoIter<$item>,
+                collect<C>() -> C,
+                enumerate() -> iter::Enumerate<vec::IntoIter<$item>>,
+                flat_map<R>(impl FnMut($item) -> R) -> vec::IntoIter<R>,
+                fold<I>(I, impl FnMut(I, $item) -> I) -> I,
+                reduce(impl FnMut($item, $item) -> $item) -> Option<$item>,
+                inspect<R>(impl FnMut(&$item) -> R) -> vec::IntoIter<$item>,
+                position(impl FnMut($item) -> bool) -> Option<usize>,
+                take_while(impl FnMut(&$item) -> bool) -> vec::IntoIter<$item>,
+                skip_while(impl FnMut(&$item) -> bool) -> vec::IntoIter<$item>,
+                nth(usize) -> Option<$item>,
+                peekable() -> iter::Peekable<vec::IntoIter<$item>>,
+                partition<C>(impl FnMut(&$item) -> bool) -> (C, C),
+        }
+        missing! {
+            Join:
+                join<T>() -> Self,
+        }
+        missing! {
+            OneRow:
+                get(&Tables) -> Ready<Result<Option<$item>>>,
+                one(&Tables) -> Ready<Result<$item>>,
+                single(&Tables) -> Ready<Result<$item>>,
+                fetch_one(&Tables) -> Ready<Result<$item>>,
+        }
+        missing! {
+            Exists:
+                exists(&Tables) -> Ready<Result<bool>>,
+                any(&Tables) -> Ready<Result<bool>>,
+                is_empty(&Tables) -> Ready<Result<bool>>,
+        }
+        missing! {
+            Run:
+                execute(&Tables) -> Ready<Result<Vec<$item>>>,
+                fetch_all(&Tables) -> Ready<Result<Vec<$item>>>,
+                fetch(&Tables) -> Ready<Result<Vec<$item>>>,
+                load(&Tables) -> Ready<Result<Vec<$item>>>,
+                run(&Tables) -> Ready<Result<Vec<$item>>>,
+                exec(&Tables) -> Ready<Result<Vec<$item>>>,
+                to_vec(&Tables) -> Ready<Result<Vec<$item>>>,
+                to_list(&Tables) -> Ready<Result<Vec<$item>>>,
+                fetch_optional(&Tables) -> Ready<Result<Option<$item>>>,
+        }
+        missing! {
+            Last:
+                last(&Tables) -> Ready<Result<Option<$item>>>,
+        }
+        missing! {
+            DeleteRows:
+                delete(&Tables) -> Ready<Result<BulkProgress>>,
+                delete_many(&Tables) -> Ready<Result<BulkProgress>>,
+                remove(&Tables) -> Ready<Result<()>>,
+                remove_all(&Tables) -> Ready<Result<BulkProgress>>,
+        }
+        missing! {
+            DeleteEach:
+                soft_delete(&Tables) -> Ready<Result<BulkProgress>>,
+                restore(&Tables) -> Ready<Result<()>>,
+        }
+        missing! {
+            Len:
+                len(&Tables) -> Ready<Result<usize>>,
+        }
+    };
+}
+
 impl<V: OwnedView, P, A> Rows<V, P, A> {
-    missing! {
-        Limit:
-            limit<N>(N) -> Self,
-            top<N>(N) -> Self,
-    }
-    missing! {
-        Skip:
-            skip<N>(N) -> Self,
-            offset<N>(N) -> Self,
-    }
-    missing! {
-        After:
-            after<C>(C) -> Self,
-            start_after<C>(C) -> Self,
-            cursor<C>(C) -> Self,
-            page_size<N>(N) -> Self,
-            paginate<N>(N) -> Self,
-    }
-    missing! {
-        Order:
-            rev() -> Self,
-            reverse() -> Self,
-            desc() -> Self,
-            descending() -> Self,
-            newest_first() -> Self,
-            sort() -> Self,
-    }
-    missing! {
-        Narrow:
-            gt<T>(T) -> Self,
-            ge<T>(T) -> Self,
-            lt<T>(T) -> Self,
-            le<T>(T) -> Self,
-            between<T, U>(T, U) -> Self,
-            begins_with<T>(T) -> Self,
-            prefix<T>(T) -> Self,
-            gte<T>(T) -> Self,
-            lte<T>(T) -> Self,
-            since<T>(T) -> Self,
-    }
-    missing! {
-        OneOf:
-            one_of<T>(T) -> Self,
-            is_in<T>(T) -> Self,
-            any_of<T>(T) -> Self,
-            or<T>(T) -> Self,
-    }
-    missing! {
-        Combine:
-            chain<Q>(Q) -> Self,
-            union<Q>(Q) -> Self,
-            concat<Q>(Q) -> Self,
-            merge<Q>(Q) -> Self,
-            zip<Q>(Q) -> Self,
-    }
-    missing! {
-        SliceOf:
-            slice<T>(T) -> Self,
-            month<T>(T) -> Self,
-    }
-    missing! {
-        TextSearch:
-            contains<T>(T) -> Self,
-            ends_with<T>(T) -> Self,
-            like<T>(T) -> Self,
-    }
-    missing! {
-        Iterate:
-            map<R>(impl FnMut(V::Item) -> R) -> vec::IntoIter<R>,
-            filter_map<R>(impl FnMut(V::Item) -> Option<R>) -> vec::IntoIter<R>,
-            iter() -> vec::IntoIter<V::Item>,
-            collect<C>() -> C,
-    }
-    missing! {
-        Join:
-            join<T>() -> Self,
-    }
-    missing! {
-        OneRow:
-            get(&Tables) -> Ready<Result<Option<V::Item>>>,
-            one(&Tables) -> Ready<Result<V::Item>>,
-            single(&Tables) -> Ready<Result<V::Item>>,
-            fetch_one(&Tables) -> Ready<Result<V::Item>>,
-    }
-    missing! {
-        Exists:
-            exists(&Tables) -> Ready<Result<bool>>,
-            any(&Tables) -> Ready<Result<bool>>,
-            is_empty(&Tables) -> Ready<Result<bool>>,
-    }
-    missing! {
-        Run:
-            execute(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            fetch_all(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            fetch(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            load(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            run(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            exec(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            to_vec(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            to_list(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
-    }
-    missing! {
-        Last:
-            last(&Tables) -> Ready<Result<Option<V::Item>>>,
-    }
-    missing! {
-        DeleteRows:
-            delete(&Tables) -> Ready<Result<BulkProgress>>,
-            delete_many(&Tables) -> Ready<Result<BulkProgress>>,
-            remove(&Tables) -> Ready<Result<()>>,
-            remove_all(&Tables) -> Ready<Result<BulkProgress>>,
-    }
-    missing! {
-        DeleteEach:
-            soft_delete(&Tables) -> Ready<Result<BulkProgress>>,
-            restore(&Tables) -> Ready<Result<()>>,
-    }
-    missing! {
-        Len:
-            len(&Tables) -> Ready<Result<usize>>,
-    }
+    missing_of_rows! { V::Item }
+}
+
+impl<Item> BoxedRows<Item> {
+    missing_of_rows! { Item }
 }
 
 /// With a closure over the columns of an entity, whose type the compiler then knows.

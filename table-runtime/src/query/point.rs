@@ -226,7 +226,8 @@ impl<V: View> Point<V, Lookup> {
     label = "not a full key",
     note = "write `T::key(…)`, with every field of the key, such as `Post::key(&post.author, post.id)`",
     note = "what was read as `stored` has `update(&mut stored)` and `delete(&stored)`, and its key is `Stored::key(&stored)`",
-    note = "all rows of a query: `query.delete_all(&tables)`; through an index, read the entity first"
+    note = "rows of a query are deleted with `query.delete_all(&tables)`, for good, and changed or restored one by one; through an \
+            index, read the entity first"
 )]
 pub trait OwnKey: Sealed {
     /// Entity that has the key.

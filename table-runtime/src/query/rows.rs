@@ -112,7 +112,7 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     /// Text is compared as the key holds it: folded, escaped, by UTF-16 unit. Times are rounded down to a tick, bounds
     /// as well as values, so adjacent time windows do not overlap. A bound outside of all values that a key can hold,
     /// such as a time after the year 9999 or a number of more digits than `pad`, is ignored if every key satisfies it;
-    /// if no key does, the query finds nothing.
+    /// if no key does, the query finds nothing. A range that ends before it begins is empty, as those of Rust are.
     pub fn range<'a>(mut self, bounds: impl Bounds<T::Arg<'a>>) -> Rows<V, Done, A>
     where
         (Part<T, N>, R): Sorted<Encoding: Ordered<T::Kind>>,

@@ -35,7 +35,8 @@ pub trait View: Sized {
     message = "`{Self}` borrows from the rows that a query reads, so the query cannot return it",
     label = "borrows from rows",
     note = "run the query with `for_each(&tables, |row| …)`, whose closure is called with each row while it is there",
-    note = "or write a projection that owns its fields: `String` instead of `&str`, and no lifetime"
+    note = "or write a projection that owns its fields: `String` instead of `&str`, and no lifetime",
+    note = "a function of any projection has the bound `P: Projection<Post, Item = P> + table_runtime::types::OwnedView`"
 )]
 pub trait OwnedView: View + 'static {
     #[doc(hidden)]

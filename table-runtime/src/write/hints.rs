@@ -12,8 +12,8 @@ use crate::{
     client::tables::Tables,
     model::entity::Stored,
     model::hints::{
-        Begin, BulkSize, Commit, CreateTable, DeleteByKey, DropTable, InsertEach, InsertMany, Put, Read, ReadFirst,
-        Rollback, SendBulk, TableStorage, UpdateMany, missing,
+        Begin, BulkSize, Commit, CreateTable, DeleteByKey, DeleteMany, DropTable, InsertEach, InsertMany, Put, Read,
+        ReadFirst, Rollback, SendBulk, TableStorage, UpdateMany, missing,
     },
     query::Point,
     write::{bulk::Bulk, transaction::Transaction},
@@ -61,6 +61,11 @@ impl Tables {
     missing! {
         DeleteByKey:
             delete_entity(impl Sized, impl Sized) -> Ready<Result<()>>,
+    }
+    missing! {
+        DeleteMany:
+            delete_many<Q>(Q) -> Ready<Result<BulkProgress>>,
+            delete_where<Q>(Q) -> Ready<Result<BulkProgress>>,
     }
     missing! {
         CreateTable:

@@ -121,6 +121,15 @@ impl Tables {
     /// # struct Post { #[partition_key] author: String, #[row_key] number: u32, title: String, likes: u32 }
     /// # async fn example(tables: Tables) -> table_runtime::Result<()> {
     /// tables.patch(Post::key("Marcus", 1), |post| [post.title.set("Sums"), post.likes.set(2)]).await?;
+    ///
+    /// // Some of them, as for a request whose body has not every property.
+    /// let (title, likes) = (Some("Primes"), None);
+    /// tables
+    ///     .patch(Post::key("Marcus", 1), |post| {
+    ///         let sets = [title.map(|title| post.title.set(title)), likes.map(|likes| post.likes.set(likes))];
+    ///         sets.into_iter().flatten()
+    ///     })
+    ///     .await?;
     /// # Ok(()) }
     /// ```
     ///
@@ -210,7 +219,8 @@ impl Tables {
     /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
     /// read first, also if only other programs have the indexes and the handle has called
     /// [`create`](Self::create): a row whose insert a crash has cut off is no entity, and the answer is false. The row of an
-    /// entity that has expired, or is in the bin, is deleted too, and the answer is true.
+    /// entity that has expired, or is in the bin, is deleted too, and the answer is true. This verb never puts an entity into
+    /// the bin: [`soft_delete`](Self::soft_delete) does.
     ///
     /// If the entity is not read, the kind of the row is not checked, and a row of a newer version is deleted. If entities
     /// of several kinds share a table, their keys must differ. If it is read, a row of a newer version is

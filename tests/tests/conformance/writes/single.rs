@@ -22,6 +22,7 @@ crate::conformance! {
     an_update_cannot_move_the_row
     an_update_removes_properties_that_are_none
     a_patch_keeps_what_it_does_not_set
+    a_patch_sets_what_is_there
     a_patch_never_creates_a_row
     a_delete_needs_the_row_as_it_was_read
     remove_returns_whether_there_was_a_row
@@ -162,6 +163,26 @@ async fn a_patch_keeps_what_it_does_not_set(store: &Store) -> Result<()> {
     let found = Post::by_key("Marcus").first(&store.tables).await?.expect("it was inserted");
     let expected = Post { title: "it's new".into(), url: Some("u".into()), ..Post::numbered("Marcus", 1) };
     assert_eq!((&*found, Stored::etag(&found)), (&expected, &etag));
+    Ok(())
+}
+
+/// The body of a request often has some of the properties.
+async fn a_patch_sets_what_is_there(store: &Store) -> Result<()> {
+    store.tables.create::<Post>().await?;
+    let mut expected = Post::numbered("Marcus", 1);
+    store.tables.insert(&expected).await?;
+    for (title, likes) in [(Some("new"), None), (None, Some(7)), (None, None), (Some("newer"), Some(8))] {
+        store
+            .tables
+            .patch(Post::key("Marcus", at(1), 1), |post| {
+                let sets = [title.map(|title| post.title.set(title)), likes.map(|likes| post.likes.set(likes))];
+                sets.into_iter().flatten()
+            })
+            .await?;
+        expected.title = title.unwrap_or(&expected.title).to_owned();
+        expected.likes = likes.unwrap_or(expected.likes);
+        assert_eq!(Post::by_key("Marcus").first(&store.tables).await?.as_deref(), Some(&expected));
+    }
     Ok(())
 }
 
