@@ -527,9 +527,33 @@ impl List {
         is_field: impl Fn(&str) -> bool,
         errors: &mut Errors,
     ) -> Vec<ListedField> {
+        if let Some(text) = self.constant(&is_field) {
+            let message = format_args!(
+                "`{0}(…)` takes fields, and `{1}` is none: an index has no constant key\n\
+                 help: one order over all entities is `partition(id(hash = 16))`, with a field of the key, whose partitions are \
+                 merged; or store the constant in a field",
+                self.key,
+                text.value()
+            );
+            errors.on(&text, message);
+            return Vec::new();
+        }
         let items = self.parse::<FieldItem>("field, …", errors);
         let has_each = is_field("each");
         items.into_iter().filter_map(|item| self.field(attribute, has_each, item, errors)).collect()
+    }
+
+    /// Returns a text in the list that names no field.
+    fn constant(&self, is_field: impl Fn(&str) -> bool) -> Option<LitStr> {
+        let items = self.list.parse_args_with(Punctuated::<Expr, Token![,]>::parse_terminated).ok()?;
+        items.into_iter().find_map(|item| match item {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
+                let value = text.value();
+                let names: Vec<_> = value.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+                names.iter().all(|name| !is_field(name)).then_some(text)
+            }
+            _ => None,
+        })
     }
 
     fn field(
@@ -635,6 +659,11 @@ pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, error
                 Some(_) => format!("write `#[{inside}]`"),
                 None if *name == "property" && inside.starts_with("rename_all") => {
                     format!("write `#[table({inside})]`")
+                }
+                None if *name == "property"
+                    && ["tag", "content", "untagged"].iter().any(|key| inside.starts_with(key)) =>
+                {
+                    "remove it: the name of an enum's variant is the property with the name of the field".to_owned()
                 }
                 None => format!("put it {place}"),
             };

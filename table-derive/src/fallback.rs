@@ -82,7 +82,7 @@ pub(crate) fn property(input: &DeriveInput) -> TokenStream {
         const _: () = {
             #[automatically_derived]
             impl #parameters #t::Property for #ident #arguments #clause {
-                type Pass<'a, T: 'a> = T;
+                type Pass<'a, __Pass: 'a> = __Pass;
                 type Arg<'a> = Self;
                 type Presence = #t::Always;
                 type Order = #t::ByEquality;

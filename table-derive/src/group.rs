@@ -17,6 +17,8 @@ pub(crate) struct Group<'a> {
     runtime: Runtime,
     master: Variant<'a>,
     items: Vec<Variant<'a>>,
+    /// True if there are variants without an entity, which are an error.
+    has_refused: bool,
 }
 
 struct Variant<'a> {
@@ -62,7 +64,13 @@ impl<'a> Group<'a> {
                 ),
             }
         }
-        let mut is_complete = variants.len() == data.variants.len() && input.generics.params.is_empty();
+        // Without the variants that hold no entity, the group is generated: a call of its functions is then no error.
+        let holds_one =
+            |variant: &syn::Variant| matches!(&variant.fields, Fields::Unnamed(fields) if fields.unnamed.len() == 1);
+        let is_unit = |variant: &syn::Variant| matches!(variant.fields, Fields::Unit);
+        let are_known = data.variants.iter().all(|variant| holds_one(variant) || is_unit(variant));
+        let has_refused = variants.len() < data.variants.len();
+        let mut is_complete = are_known && input.generics.params.is_empty();
         for (at, Variant { ty, ident }) in variants.iter().enumerate() {
             if let Some(inner) = boxed(ty) {
                 errors.on(ty, format_args!("a variant of a group has the entity itself; write `{ident}({inner})`"));
@@ -82,7 +90,7 @@ impl<'a> Group<'a> {
         let runtime = Runtime::read(&input.attrs, "table");
         let mut variants = variants.into_iter();
         let master = variants.next().filter(|_| is_complete)?;
-        Some(Self { input, runtime, master, items: variants.collect() })
+        Some(Self { input, runtime, master, items: variants.collect(), has_refused })
     }
 
     fn variants(&self) -> impl Iterator<Item = &Variant<'a>> {
@@ -138,6 +146,7 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
     let checks = group.items.iter().enumerate().map(|(before, item)| check(group, before + 1, item));
     let (found, give) = (local("found"), local("give"));
     let function = by_key(group);
+    let refused = group.has_refused.then(|| quote!(_ => ::core::unreachable!(),));
     let no_lints = no_lints();
     quote! {
         #no_lints
@@ -162,11 +171,13 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
                 fn member(&self) -> (::core::primitive::usize, &dyn #t::WriteEntity) {
                     match self {
                         #(#members_of,)*
+                        #refused
                     }
                 }
                 fn set_state(&mut self, #state: #t::StoredState) {
                     match self {
                         #(#set_states,)*
+                        #refused
                     }
                 }
             }
@@ -229,7 +240,7 @@ fn read(group: &Group<'_>, variant: &Variant<'_>) -> TokenStream {
 
 /// Returns `by_key`, which opens the partition with the values of the master's partition key.
 fn by_key(group: &Group<'_>) -> TokenStream {
-    let Group { input, runtime, master, items } = group;
+    let Group { input, runtime, master, items, .. } = group;
     let (ty, t) = (master.ty, runtime.at(master.ty.span()));
     let visibility = &input.vis;
     let master = quote_spanned!(ty.span()=> <#ty as #t::Variant>::Entity);

@@ -104,7 +104,38 @@ impl Place<'_> {
                 if equals.as_char() == '=' && list.delimiter() == Delimiter::Bracket =>
             {
                 let inside = list.stream();
+                if name == "from" {
+                    let is_comma =
+                        |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+                    let first: TokenStream = inside.into_iter().take_while(|token| !is_comma(token)).collect();
+                    let problem = "takes one struct, whose own `from` may lead to an older one";
+                    errors.on(name, format_args!("`from` {problem}; write `from = {}`", written(&first)));
+                    return Some(Repair { meant: quote_spanned!(name.span()=> #name = #first), is_reported: true });
+                }
                 (format!("`{name}` takes its list in parentheses"), quote_spanned!(name.span()=> #name(#inside)))
+            }
+            [TokenTree::Punct(minus), TokenTree::Ident(name)] if self.has_key_parts() && is_alone(minus, '-') => (
+                "a descending field has an encoding, `reverse` or, of a time, `reverse_time`".to_owned(),
+                quote_spanned!(name.span()=> #name(reverse)),
+            ),
+            [TokenTree::Ident(_), TokenTree::Punct(colon), TokenTree::Punct(_), TokenTree::Ident(_), ..]
+                if self.has_key_parts() && colon.as_char() == ':' =>
+            {
+                let (mut meant, mut colons) = (TokenStream::new(), 0);
+                for token in item {
+                    match token {
+                        TokenTree::Punct(punct) if punct.as_char() == ':' => {
+                            colons += 1;
+                            if colons % 2 == 0 {
+                                let mut point = Punct::new('.', Spacing::Alone);
+                                point.set_span(punct.span());
+                                meant.extend([TokenTree::from(point)]);
+                            }
+                        }
+                        other => meant.extend([other.clone()]),
+                    }
+                }
+                ("a path of fields has points".to_owned(), meant)
             }
             [TokenTree::Ident(first), TokenTree::Punct(hyphen), TokenTree::Ident(_), ..] if is_alone(hyphen, '-') => {
                 let (name, end) = hyphenated(item)?;
@@ -127,6 +158,11 @@ impl Place<'_> {
         let shown: TokenStream = item.iter().cloned().collect();
         errors.on(shown, format_args!("{problem}; write `{fix}`"));
         Some(Repair { meant, is_reported: true })
+    }
+
+    /// Returns true for the lists of the parts of an index's keys.
+    fn has_key_parts(&self) -> bool {
+        matches!(self.open.as_str(), "row(" | "partition(")
     }
 
     /// Returns true for the attributes of key parts.

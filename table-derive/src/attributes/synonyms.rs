@@ -5,7 +5,7 @@ use crate::encoding_option::EncodingOption;
 const KEYS: [&str; 3] = ["partition_key", "row_key", "index"];
 
 /// For some attributes: names, and what to write instead of them.
-const SYNONYMS: [(&[&str], &[&str], &str); 43] = [
+const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (&KEYS, &["desc", "descending", "reversed", "inverted", "invert"], "write `reverse`, or `reverse_time` for a time"),
     (&KEYS, &["asc", "ascending"], "remove it: keys are in ascending order"),
     (&KEYS, &["newest", "newest_first", "latest", "latest_first"], "write `reverse_time`"),
@@ -108,10 +108,43 @@ const SYNONYMS: [(&[&str], &[&str], &str); 43] = [
     ),
     (
         &["partition_key", "row_key"],
+        &[
+            "auto",
+            "auto_increment",
+            "autoincrement",
+            "generated",
+            "identity",
+            "uuid",
+            "guid",
+            "random",
+            "default",
+            "unique",
+        ],
+        "remove it: the program sets every key, such as `id: Uuid::new_v4()`, and a key is unique as it is",
+    ),
+    (
+        &["partition_key", "row_key"],
+        &["text", "json", "string", "display", "to_string"],
+        "a key part is written in its own encoding; store the text in a `String`, or in a newtype of it with \
+         `#[derive(KeyPart)]`",
+    ),
+    (
+        &KEYS,
+        &["with", "map", "compute", "computed", "function", "using", "from", "expr", "by"],
+        "keys are made of the values of fields; store the computed value in a field of its own, or write `first = 1` for \
+         the beginning of a text, or `lowercase`",
+    ),
+    (
+        &["partition_key", "row_key"],
         &["separator", "delimiter", "delim"],
         "the separator is that of both keys: write `#[table(separator = \"…\")]` on the struct",
     ),
-    (&["property"], &["name", "column", "column_name", "key", "alias"], "write `rename = \"…\"`"),
+    (&["property"], &["name", "column", "column_name", "key"], "write `rename = \"…\"`"),
+    (
+        &["property"],
+        &["alias", "aliases"],
+        "a property has one name: a field that was renamed keeps the old one with `rename = \"…\"`",
+    ),
     (&["property"], &["ignore", "transient", "not_mapped", "skip_serializing", "exclude"], "write `skip`"),
     (
         &["property"],
@@ -125,17 +158,64 @@ const SYNONYMS: [(&[&str], &[&str], &str); 43] = [
         "remove it: a struct with `#[derive(Property)]` is stored as properties of its own, and `prefix = \"\"` leaves out the \
          field's name; of a map, write `json`",
     ),
-    (&["property"], &["string", "as_text", "as_string", "display", "to_string", "from_str"], "write `text`"),
     (
         &["property"],
-        &["big", "long", "blob", "clob", "max_length", "unbounded"],
-        "write `large` for text or bytes over 64 KiB",
+        &["string", "as_text", "as_string", "display", "to_string", "from_str", "try_from", "into"],
+        "write `text`",
     ),
+    (&["property"], &["big", "long", "blob", "clob", "unbounded"], "write `large` for text or bytes over 64 KiB"),
     (&["property"], &["nullable", "optional", "null"], "write the type of the field as `Option<…>`"),
     (
         &["property"],
-        &["type", "edm", "edm_type", "sql_type"],
-        "the type of the property follows from that of the field",
+        &[
+            "type",
+            "edm",
+            "edm_type",
+            "sql_type",
+            "integer",
+            "int",
+            "int32",
+            "int64",
+            "i32",
+            "i64",
+            "number",
+            "repr",
+            "as_number",
+            "double",
+            "guid",
+            "binary",
+            "datetime",
+            "boolean",
+        ],
+        "the type of the property follows from that of the field; an enum without data is stored as the names of its \
+         variants, so for a number, write a field with the number",
+    ),
+    (
+        &["property"],
+        &["max_length", "max_len", "length", "max", "min", "range", "regex", "email", "validate", "check", "not_null"],
+        "remove it: values are checked by the program, before it writes them; a text may have up to 32,768 UTF-16 units, and \
+         with `large` up to 480,000",
+    ),
+    (
+        &["property"],
+        &["since", "version", "added", "removed", "deprecated", "until"],
+        "versions are those of the struct: `#[table(version = 2, from = PostV1)]`; rows without the property need \
+         `default` or an `Option`",
+    ),
+    (
+        &["property"],
+        &["tag", "content", "untagged"],
+        "remove it: the name of an enum's variant is the property with the name of the field",
+    ),
+    (
+        &["property"],
+        &["auto", "auto_increment", "autoincrement", "generated", "identity", "auto_now"],
+        "remove it: the program sets every value; a time of the last write comes with `Stored::timestamp`",
+    ),
+    (
+        &["property"],
+        &["with", "serialize_with", "deserialize_with", "convert", "using"],
+        "write a newtype with `#[derive(Property)]`, or `text` for a type with `Display` and `FromStr`, or `json` for one of serde",
     ),
     (&["property"], &["index", "indexed", "unique"], "put `#[index(name, …)]` on the field"),
     (&["projection"], &["fields", "columns", "only"], "the projection has the fields of this struct"),

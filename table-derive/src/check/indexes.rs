@@ -6,7 +6,8 @@ use super::names::{
 use crate::{
     encoding::Encoding,
     errors::Errors,
-    model::{Entity, Field, FieldRef, Index, Layout, Mode, Part, Scope, Strategy},
+    model::{Entity, Field, FieldRef, Index, Layout, Mode, Part, Scope},
+    names::list,
     text::Text,
 };
 
@@ -15,7 +16,7 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
     names_differ(entity, errors);
     rows_cannot_collide(entity, errors);
     transaction_fits(entity, errors);
-    let rules: [fn(&Entity, &Index, &mut Errors); 21] = [
+    let rules: [fn(&Entity, &Index, &mut Errors); 23] = [
         name_is_free,
         table_name_is_legal,
         table_name_is_not_reserved,
@@ -27,6 +28,8 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
         own_key_is_not_repeated,
         unique_value_is_whole,
         unique_is_not_limited_to_hash_partition,
+        unique_value_can_be_taken,
+        partition_key_is_not_repeated,
         cross_partition_copy_is_not_unique,
         list_is_in_partition,
         list_has_only_ids,
@@ -114,10 +117,6 @@ fn transaction_fits(entity: &Entity, errors: &mut Errors) {
 fn name_is_free(_: &Entity, Index { name, .. }: &Index, errors: &mut Errors) {
     if name.value == "key" {
         errors.at(name.span, "`by_key` is the query of the primary key; give the index another name");
-    } else if let Some(rest) = name.value.strip_prefix("by_").filter(|rest| !rest.is_empty()) {
-        let message =
-            format_args!("the query of an index is `by_` and its name, here `by_{}`; write `{rest}`", name.value);
-        errors.at(name.span, message);
     }
 }
 
@@ -289,6 +288,56 @@ fn unique_is_not_limited_to_hash_partition(entity: &Entity, index: &Index, error
     }
 }
 
+/// Checks that two entities can have the same key in a unique index. Otherwise it refuses nothing.
+fn unique_value_can_be_taken(entity: &Entity, index: &Index, errors: &mut Errors) {
+    let Some(unique) = index.unique else { return };
+    let (Index { name, .. }, row) = (index, &entity.row.parts);
+    if !index.is_cross_partition() && row.is_empty() && entity.row.constant.is_some() {
+        let message = format_args!(
+            "a partition has one `{}`, so no other one in it can have the value of the unique index `{}`\n\
+             help: remove `same_partition`: the value is then unique in all partitions",
+            entity.ident, name.value
+        );
+        errors.at(unique, message);
+        return;
+    }
+    let known = if index.is_cross_partition() { 0 } else { entity.partition.parts.len() };
+    let own = || entity.partition.parts.iter().chain(row).skip(known);
+    let is_contained =
+        |part: &Part| index.values().any(|value| value.field == part.field && !value.encoding.is_lossy());
+    if own().next().is_some() && own().all(is_contained) {
+        let own: Vec<_> = own().map(|part| entity.fields[part.field].name.as_str()).collect();
+        let message = format_args!(
+            "the unique index `{}` contains the entity's own key, {}, so no other entity can have its value; remove the own \
+             key from it, or `unique`",
+            name.value,
+            list(&own)
+        );
+        errors.at(unique, message);
+    }
+}
+
+/// Checks that an index finds more than `by_key` does.
+fn partition_key_is_not_repeated(entity: &Entity, index: &Index, errors: &mut Errors) {
+    let [own] = entity.partition.parts.as_slice() else { return };
+    let mut values = index.values();
+    if let (Some(value), None) = (values.next(), values.next())
+        && value.field == own.field
+        && value.encoding == own.encoding
+        && !is_hash(value)
+        && value.each.is_none()
+        && index.unique.is_none()
+        && index.when.is_none()
+    {
+        let message = format_args!(
+            "`{}` is the partition key, by which `{}` finds the entities; remove this index",
+            entity.fields[own.field].name,
+            entity.functions.name("by_key")
+        );
+        errors.at(value.place, message);
+    }
+}
+
 /// Checks that a cross-partition copy is not unique. A unique value is claimed before the entity is written, but a copy
 /// is written after the entity.
 fn cross_partition_copy_is_not_unique(_: &Entity, index: &Index, errors: &mut Errors) {
@@ -373,15 +422,7 @@ fn fields_are_stored(entity: &Entity, index: &Index, errors: &mut Errors) {
     let values = index.values().map(|part| FieldRef { field: part.field, span: part.span });
     let mut reported: Vec<usize> = Vec::new();
     for FieldRef { field, span } in values.chain(index.conditions().iter().copied()) {
-        let part = entity.fields[field].path();
-        let field = part.map_or(field, |part| part.field);
-        if let (Some(_), Some(property)) = (part, entity.fields[field].stored())
-            && !matches!(property.strategy, Strategy::Native)
-        {
-            let name = &entity.fields[field].name;
-            let message = "is stored as one property, in which a path leads nowhere; derive `Property` on its type";
-            errors.at(span, format_args!("`{name}` {message}, and remove `json`, `text` or `scale`"));
-        }
+        let field = entity.fields[field].path().map_or(field, |part| part.field);
         if entity.fields[field].is_skipped() && !reported.contains(&field) {
             reported.push(field);
             let name = &entity.fields[field].name;

@@ -94,7 +94,10 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
     let query = local("query");
     let is_point = matches!(access, Access::Opened) && row.is_empty();
     let (returned, body) = match layout.index {
-        None if is_point => (quote!(#t::Point<Self>), quote!(#opening #query.point())),
+        // A part that was refused is open.
+        None if is_point && context.entity.row.refused.is_empty() => {
+            (quote!(#t::Point<Self>), quote!(#opening #query.point()))
+        }
         Some(Index { unique: Some(_), .. }) if is_point => {
             (quote!(#t::Point<#view, #t::Lookup>), quote!(#opening #query.point()))
         }

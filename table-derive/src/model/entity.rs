@@ -144,6 +144,7 @@ impl Entity {
             entity.read_field(at, field, style, errors);
             indexes.extend(Keys::read_each(&field.attrs, "index", errors).map(|keys| (keys, Some(at))));
         }
+        entity.refuse_placeholders(errors);
         entity.guess_keys();
         let owns_data = input.generics.lifetimes().next().is_none();
         if owns_data {
@@ -153,9 +154,11 @@ impl Entity {
         entity.lifecycle = Lifecycle::read(&entity.fields, times, errors);
         entity.slice = slice.and_then(|(unit, field)| Slice::read(&entity.fields, &unit, &field, errors));
         let mut parts = Vec::new();
+        let mut before = None;
         for (keys, field) in indexes {
-            let index = Index::read(entity.base(), keys, field, &mut parts, errors);
+            let index = Index::read(entity.base(), keys, (field, before), &mut parts, errors);
             entity.indexes.extend(index);
+            before = field;
         }
         entity.fields.extend(parts);
         entity.prefix_own_rows();
@@ -180,6 +183,26 @@ impl Entity {
             self.row.parts.push(Part::read(at, keys, declared, errors));
         }
         self.fields.push(Field::read(ident, declared, style, errors));
+    }
+
+    /// Reports a constant key that names fields in braces, and makes the key of these fields.
+    fn refuse_placeholders(&mut self, errors: &mut Errors) {
+        let Self { fields, partition, row, .. } = self;
+        for (key, attribute) in [(partition, "partition_key"), (row, "row_key")] {
+            let Some(Text { value, span }) = &key.constant else { continue };
+            let inside = value.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+            let named: Vec<_> =
+                inside.filter_map(|(name, _)| fields.iter().position(|field| field.name == name)).collect();
+            let Some(first) = named.first() else { continue };
+            let message = format_args!(
+                "the constant `{value}` is no template; put `#[{attribute}]` on `{}`, and on each other field of the key, in \
+                 the order of the parts",
+                fields[*first].name
+            );
+            errors.at(*span, message);
+            key.constant = None;
+            key.parts.extend(named.into_iter().map(|at| Part::plain(at, fields[at].ident.span())));
+        }
     }
 
     /// Chooses a field for a key that has none, which is an error.

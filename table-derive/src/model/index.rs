@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use syn::Ident;
 
 use super::{
-    field::{Field, FieldRef},
+    field::{Field, FieldRef, Storage, Strategy},
     key::{Key, Part},
     lifecycle::Lifecycle,
     refused,
@@ -123,18 +123,24 @@ impl<'a> Base<'a> {
 }
 
 impl Index {
-    /// Reads the attribute. `on` is the field on which it is written, or `None` for the struct. Returns nothing if the
-    /// name or the fields cannot be resolved.
+    /// Reads the attribute. `on` is the field on which it is written, or `None` for the struct, and `before` the field of
+    /// the attribute before. Returns nothing if the name or the fields cannot be resolved.
     /// The parts of fields that the index names by their paths are added to `parts`.
     pub(super) fn read(
         base: Base<'_>,
         mut keys: Keys,
-        on: Option<usize>,
+        (on, before): (Option<usize>, Option<usize>),
         parts: &mut Vec<Field>,
         errors: &mut Errors,
     ) -> Option<Self> {
-        let name = keys.name(errors)?;
-        if report_missing_name(base, &name, on, errors) {
+        let mut name = keys.name(errors)?;
+        if let Some(rest) = name.value.strip_prefix("by_").filter(|rest| !rest.is_empty()) {
+            let message =
+                format_args!("the query of an index is `by_` and its name, here `by_{}`; write `{rest}`", name.value);
+            errors.at(name.span, message);
+            name.value = rest.to_owned();
+        }
+        if report_missing_name(base, &name, on, on.is_some() && on == before, errors) {
             return None;
         }
         let (scope, table) = scope(base, &mut keys, &name, errors);
@@ -164,6 +170,7 @@ impl Index {
         let Values { mut partition, mut row } = values?;
         make_elements((base.fields, parts), &mut partition, &mut row, errors);
         refuse_collections(base.fields, &name, &mut partition, &mut row, errors);
+        refuse_each_of_one(base.fields, &mut partition, &mut row, errors);
         let each = partition.iter().chain(&row).find_map(|part| Some((part.field, part.each?)));
         let mut include = include.map(|mut include| {
             include.add_elements(base, parts, each);
@@ -361,9 +368,47 @@ fn refuse_collections(fields: &[Field], name: &Text, partition: &mut [Part], row
     }
 }
 
+/// Reports `each` on a field of one value, and removes it, so that the compiler does not report it again.
+fn refuse_each_of_one(fields: &[Field], partition: &mut [Part], row: &mut [Part], errors: &mut Errors) {
+    for part in partition.iter_mut().chain(row) {
+        if let Some(each) = part.each
+            && let Some(field) = fields.get(part.field).filter(|field| field.may_be_key())
+        {
+            let message = format_args!(
+                "`each` needs a collection, and `{}` has one value; write the type of the field as `Vec<…>`, with \
+                 `#[property(json)]`, or remove `each`",
+                field.name
+            );
+            errors.at(each, message);
+            part.each = None;
+        }
+    }
+}
+
 /// Returns the position of a part of a field among the fields and the parts, to which it is added.
 fn part_at(base: Base<'_>, path: &[Ident], parts: &mut Vec<Field>, errors: &mut Errors) -> Option<usize> {
     let field = Field::find(base.fields, path.first()?, errors)?;
+    let Field { name, ty, storage, .. } = &base.fields[field];
+    let message = if refused::is_collection(ty.declared()) {
+        let text = path.iter().map(ToString::to_string).collect::<Vec<_>>().join(".");
+        Some(format!(
+            "the elements of `{name}` have no parts that an index can name, such as `{text}`\n\
+             help: store the values in a field of their own, such as `cities: Vec<String>`, and write `each(cities)`"
+        ))
+    } else if let Storage::Property(property) = storage
+        && !matches!(property.strategy, Strategy::Native)
+    {
+        Some(format!(
+            "`{name}` is stored as one property, in which a path leads nowhere; derive `Property` on its type, and remove \
+             `json`, `text` or `scale`"
+        ))
+    } else {
+        None
+    };
+    if let Some(message) = message {
+        errors.at(path.last().map_or_else(Span::call_site, Ident::span), message);
+        return None;
+    }
     let part = Field::part(field, &base.fields[field], path);
     let known = parts.iter().position(|known| known.name == part.name);
     let at = known.unwrap_or_else(|| {
@@ -381,17 +426,19 @@ fn value(base: Base<'_>, field: usize, keys: &mut Keys, errors: &mut Errors) -> 
 }
 
 /// Reports a missing name: the first key is then an option, and no field has this name. Returns true if it is missing.
-fn report_missing_name(base: Base<'_>, first: &Text, on: Option<usize>, errors: &mut Errors) -> bool {
+fn report_missing_name(base: Base<'_>, first: &Text, on: Option<usize>, is_second: bool, errors: &mut Errors) -> bool {
     let Text { value, span } = first;
     let is_encoding_flag = EncodingOption::named(value).is_some_and(|option| matches!(option.form(), Form::Flag));
     let is_option = is_encoding_flag || FLAGS.contains(&value.as_str());
     let is_missing = is_option && base.fields.iter().all(|field| field.name != *value);
     if is_missing {
         let name = on.map_or("name", |field| &base.fields[field].name);
-        let message = format_args!(
-            "`#[index]` needs the name of the index before the options; write `#[index({name}, {value})]`"
-        );
-        errors.at(*span, message);
+        let fix = if is_second {
+            format!("all options of an index are in one attribute: `#[index({name}, …, {value})]`")
+        } else {
+            format!("write `#[index({name}, {value})]`")
+        };
+        errors.at(*span, format_args!("`#[index]` needs the name of the index before the options; {fix}"));
     }
     is_missing
 }
@@ -462,6 +509,14 @@ fn when(base: Base<'_>, list: &List, parts: &mut Vec<Field>, errors: &mut Errors
             return None;
         }
     };
+    if let ([Argument::Function(first)], Some(field)) = (arguments.as_slice(), path.path.get_ident())
+        && let Some(function) = first.path.get_ident()
+        && base.fields.iter().any(|other| other.name == field.to_string())
+        && base.fields.iter().all(|other| other.name != function.to_string())
+    {
+        errors.at(span, format_args!("the field comes first; write `when({field}, {function})`"));
+        return None;
+    }
     let mut fields = Vec::new();
     for given in &arguments {
         match given {

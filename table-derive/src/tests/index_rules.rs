@@ -366,6 +366,71 @@ fn all_errors_are_reported_at_once() {
 }
 
 #[test]
+fn unique_indexes_that_refuse_nothing_are_reported() {
+    refused! {
+        index(names, same_partition, row(name, id), unique) => "contains the entity's own key, `id`, so no other entity can have its value";
+        index(names, partition(name), row(user, id), unique) => "contains the entity's own key, `user` and `id`, so no other entity";
+    }
+    refuses(
+        &parse_quote! {
+            #[table(row = "account")]
+            struct Account {
+                #[partition_key]
+                id: u32,
+                #[index(email, unique, same_partition)]
+                email: String,
+            }
+        },
+        "a partition has one `Account`, so no other one in it can have the value of the unique index `email`",
+    );
+    let accepted: [syn::Attribute; 3] = [
+        parse_quote!(#[index(names, partition(name), row(id), unique)]),
+        parse_quote!(#[index(names, partition(id), unique)]),
+        parse_quote!(#[index(names, same_partition, row(name), unique)]),
+    ];
+    for attribute in accepted {
+        let found = entity(&parse_quote! {
+            #attribute
+            struct User {
+                #[partition_key]
+                user: String,
+                #[row_key]
+                id: u32,
+                name: String,
+            }
+        });
+        assert!(found.is_empty(), "{found:#?}");
+    }
+}
+
+#[test]
+fn an_index_on_the_partition_key_is_reported() {
+    refused! {
+        index(names, partition(user)) => "`user` is the partition key, by which `by_key` finds the entities; remove this index";
+        index(names, same_partition, row(user)) => "`user` is the partition key";
+    }
+    let accepted: [syn::Attribute; 4] = [
+        parse_quote!(#[index(names, partition(user(lowercase)))]),
+        parse_quote!(#[index(names, partition(user), unique)]),
+        parse_quote!(#[index(names, partition(user), when(name, is_shown))]),
+        parse_quote!(#[index(names, partition(user), row(name))]),
+    ];
+    for attribute in accepted {
+        let found = entity(&parse_quote! {
+            #attribute
+            struct User {
+                #[partition_key]
+                user: String,
+                #[row_key]
+                id: u32,
+                name: String,
+            }
+        });
+        assert!(found.is_empty(), "{found:#?}");
+    }
+}
+
+#[test]
 fn own_keys_at_the_end_of_an_index_are_reported() {
     refused! {
         index(names, same_partition, row(name, id)) => "its row key is `name, id`, and the entity's own `id` follows\nhelp: write `row(name)`";
@@ -373,10 +438,9 @@ fn own_keys_at_the_end_of_an_index_are_reported() {
         index(names, partition(name), row(user)) => "its row key is `user`, and the entity's own `user, id` follows\nhelp: remove `row(…)`";
         index(names, same_partition, row(name, id), copy) => "stores `id` twice";
     }
-    let accepted: [syn::Attribute; 6] = [
+    let accepted: [syn::Attribute; 5] = [
         parse_quote!(#[index(names, same_partition, row(id, name))]),
         parse_quote!(#[index(names, same_partition, row(name, id(reverse)))]),
-        parse_quote!(#[index(names, same_partition, row(name, id), unique)]),
         parse_quote!(#[index(names, partition(name), row(id))]),
         parse_quote!(#[index(names, partition(user(first = 1)), row(user))]),
         parse_quote!(#[index(names, same_partition, row(id), when(name, is_shown))]),

@@ -162,10 +162,11 @@ fn wrong_slices_are_reported() {
             #[table(slice = month(at))]
             struct Post {
                 #[partition_key]
-                #[index(id, same_partition)]
                 id: u32,
                 #[row_key]
                 at: u32,
+                #[index(title, same_partition)]
+                title: String,
             }
         ),
         "a sliced table cannot have indexes, because their rows would outlive its slices",

@@ -607,7 +607,9 @@ impl<E> Clone for Filter<E> {
     note = "columns are compared by methods: `post.likes.ge(1)` for `>= 1`, `post.title.eq(\"x\")` for `==`, \
             `post.published.eq(true)` for a `bool`, `eq(false)` for its opposite",
     note = "filters are combined with `and`, `or` and `!`, not with `&&` and `||`: \
-            `post.title.eq(\"x\").and(post.likes.ge(1))`"
+            `post.title.eq(\"x\").and(post.likes.ge(1))`",
+    note = "variants of an enum with `#[derive(Property)]`: `order.payment.is_card()`, or `order.status.eq(Status::Open)` of one \
+            without data"
 )]
 pub trait IntoFilter<E>: Sealed<E> {
     /// Returns the filter, if there is one.

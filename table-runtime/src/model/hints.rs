@@ -50,9 +50,6 @@ hints! {
     Last: "rows are read in one direction", "not a way to run a query",
         "put `reverse` on the key part, or `reverse_time` on a time, and write `.first(&tables).await?`",
         "of a short range: the last of the `Vec` that `.all(&tables).await?` returns";
-    IterateStream: "a stream is not an iterator", "its items are read while it is polled",
-        "write `while let Some(post) = posts.try_next().await?`, or `.for_each(&tables, |post| …)` on the query",
-        "for a `Vec`, `.all(&tables).await?` on the query";
     Narrow: "a key is narrowed with `eq`, `starts_with` and `range`", "not a method of queries",
         "write `.range(a..b)`, `.range(a..=b)`, `.range(a..)` or `.range(..b)`",
         "a condition on a property is `.filter(|post| post.likes.ge(1))`";

@@ -66,10 +66,12 @@ pub use table_store::error::PropertyProblem;
             `time::Date`, `chrono::NaiveDate` and `jiff::civil::Date`, ids are `uuid::Uuid`: each of these crates needs \
             the feature of `table-runtime` with its name, such as `features = [\"time\"]`; `rust_decimal::Decimal` needs \
             the feature `decimal`",
-    note = "a struct, an enum or a newtype: `#[derive(Property)]` on it",
+    note = "a struct, an enum or a newtype: `#[derive(Property)]` on it; another entity has a row of its own, and its key is \
+            stored here",
     note = "a collection, or a type of another crate: `#[property(json)]` on the field, which stores it through serde",
     note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
-    note = "write `u64` for `usize`, and `std::time::Duration` for a duration of another crate",
+    note = "write `u64` for `usize`, `std::time::Duration` for a duration of another crate, and an integer of minutes or seconds \
+            for a time of day",
     note = "the ETag and the time of the last write are no fields: the `Stored` that a query returns has them"
 )]
 pub trait Property: Sized {

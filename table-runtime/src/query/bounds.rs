@@ -8,7 +8,9 @@ use crate::model::sealed::Sealed;
 #[diagnostic::on_unimplemented(
     message = "`range` takes a range of `{T}`, not `{Self}`",
     label = "not a range of `{T}`",
-    note = "write `a..b`, `a..=b`, `a..`, `..b` or `..=b`; the bounds of text are `&str`"
+    note = "write `a..b`, `a..=b`, `a..`, `..b` or `..=b`; the bounds of text are `&str`",
+    note = "`range` narrows the next part of the key, after the parts before it were narrowed by `eq`",
+    note = "a bound that may be missing: `.range((Bound::Included(from), Bound::Unbounded))`, or `from.unwrap_or(0)..`"
 )]
 pub trait Bounds<T>: Sealed<T> {
     /// Returns the lower and the upper bound.

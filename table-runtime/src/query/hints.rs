@@ -10,13 +10,13 @@ use std::{
 
 use table_store::{Result, error::BulkProgress};
 
-use super::{BoxedRows, Entities, OneEntity, OwnedView, Point, Rows, rows::Columns};
+use super::{BoxedRows, OneEntity, OwnedView, Point, Rows, rows::Columns};
 use crate::{
     client::tables::Tables,
     model::hints::{
         After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Exists, Iterate,
-        IterateStream, Join, Last, Len, Limit, Narrow, OneOf, OneRow, Order, RowsOfPoint, Run, Skip, SliceOf,
-        TableStorage, TextSearch, Where, WritePoint, WriteRows, missing,
+        Join, Last, Len, Limit, Narrow, OneOf, OneRow, Order, RowsOfPoint, Run, Skip, SliceOf, TableStorage,
+        TextSearch, Where, WritePoint, WriteRows, missing,
     },
 };
 
@@ -280,18 +280,6 @@ macro_rules! not_run {
             }
         }
     )+};
-}
-
-#[doc(hidden)]
-impl<T> Iterator for Entities<T>
-where
-    for<'never> TableStorage: IterateStream,
-{
-    type Item = Result<T>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        unreachable!("no type implements the hint")
-    }
 }
 
 not_run! {

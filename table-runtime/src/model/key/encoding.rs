@@ -220,7 +220,9 @@ pub trait Decode<K: Kind>: Encode<K> {
 #[diagnostic::on_unimplemented(
     message = "the encoding `{Self}` does not keep the order of the values, so this key part has no `range`",
     label = "no `range` over this key part",
-    note = "narrow it with `eq`"
+    note = "narrow it with `eq`",
+    note = "an enum is stored as the names of its variants, which are not in the order of their declaration: for a range, the \
+            key has a number"
 )]
 pub trait Ordered<K: Kind>: Encode<K> {
     /// True if the encoding reverses the order.
