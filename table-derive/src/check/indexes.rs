@@ -288,7 +288,8 @@ fn unique_is_not_limited_to_hash_partition(entity: &Entity, index: &Index, error
     }
 }
 
-/// Checks that two entities can have the same key in a unique index. Otherwise it refuses nothing.
+/// Checks that two entities can have the same key in a unique index. Otherwise it refuses nothing. An index of the own key
+/// alone says that it is unique, which is true.
 fn unique_value_can_be_taken(entity: &Entity, index: &Index, errors: &mut Errors) {
     let Some(unique) = index.unique else { return };
     let (Index { name, .. }, row) = (index, &entity.row.parts);
@@ -305,7 +306,8 @@ fn unique_value_can_be_taken(entity: &Entity, index: &Index, errors: &mut Errors
     let own = || entity.partition.parts.iter().chain(row).skip(known);
     let is_contained =
         |part: &Part| index.values().any(|value| value.field == part.field && !value.encoding.is_lossy());
-    if own().next().is_some() && own().all(is_contained) {
+    let has_other = index.values().any(|value| !entity.is_in_key(value.field));
+    if has_other && own().next().is_some() && own().all(is_contained) {
         let own: Vec<_> = own().map(|part| entity.fields[part.field].name.as_str()).collect();
         let message = format_args!(
             "the unique index `{}` contains the entity's own key, {}, so no other entity can have its value; remove the own \

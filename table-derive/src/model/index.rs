@@ -22,6 +22,9 @@ use crate::{
 /// The options of an index without a value, other than encodings.
 const FLAGS: [&str; 6] = ["same_partition", "same_table", "unique", "copy", "list", "each"];
 
+/// The beginning of the names of query functions, which is no part of the name of an index.
+const QUERY: &str = "by_";
+
 /// Fields, table and primary key of an entity, to which its indexes refer.
 #[derive(Clone, Copy)]
 pub(super) struct Base<'a> {
@@ -134,7 +137,7 @@ impl Index {
         errors: &mut Errors,
     ) -> Option<Self> {
         let mut name = keys.name(errors)?;
-        if let Some(rest) = name.value.strip_prefix("by_").filter(|rest| !rest.is_empty()) {
+        if let Some(rest) = name.value.strip_prefix(QUERY).filter(|rest| !rest.is_empty()) {
             let message =
                 format_args!("the query of an index is `by_` and its name, here `by_{}`; write `{rest}`", name.value);
             errors.at(name.span, message);
