@@ -8,7 +8,7 @@ mod synonyms;
 
 use std::ops::RangeInclusive;
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::{
     Attribute, Expr, ExprLit, ExprPath, Ident, Lit, LitStr, MacroDelimiter, Member, Meta, MetaList, MetaNameValue,
@@ -123,6 +123,16 @@ impl Keys {
                 let delimiter = MacroDelimiter::Paren(token::Paren(pair.span()));
                 self.read_keys(&MetaList { path: pair.path.clone(), delimiter, tokens: meant }, errors)
             }
+            Meta::List(list)
+                if name == "index"
+                    && let Some(path) = path_as_name(&list.tokens) =>
+            {
+                let last = path.rsplit('.').next().unwrap_or_default();
+                let message =
+                    format_args!("an index has a name; write `#[index({last}, …, row({path}))]` on the struct");
+                errors.on(&list.tokens, message);
+                false
+            }
             Meta::List(list) => {
                 let (tokens, is_repaired) = repaired(&list.tokens, &place(name), errors);
                 self.is_repaired |= is_repaired;
@@ -172,7 +182,12 @@ impl Keys {
         let (_, meta) = self.given.remove(first);
         self.given.retain(|(name, again)| {
             if name == key {
-                errors.on(again.path(), format_args!("duplicate key `{key}`; keep one"));
+                let help = if key == "from" {
+                    ": `from` takes one struct, whose own `from` may lead to an older one"
+                } else {
+                    ""
+                };
+                errors.on(again.path(), format_args!("duplicate key `{key}`; keep one{help}"));
             }
             name != key
         });
@@ -235,6 +250,9 @@ impl Keys {
             let gap = if help.is_empty() { "" } else { "\n" };
             let help = match (key, &meta) {
                 ("copy", Meta::List(list)) => format!("help: for some properties, write `include({})`", list.tokens),
+                ("each", Meta::List(list)) => {
+                    format!("help: the encoding of the elements is an option of its own: `each, {}`", list.tokens)
+                }
                 _ => help.to_owned(),
             };
             let gap = if help.is_empty() { gap } else { "\n" };
@@ -253,7 +271,21 @@ impl Keys {
                         `tables.with_prefix(…)`";
             errors.on(&meta, format_args!("`{key}` {message}\n{help}"));
         } else if literal.is_none() {
-            let text = inner(&meta).map_or_else(|| "…".to_owned(), |inner| inner.trim_matches(['"', '\'']).to_owned());
+            let inner = inner(&meta).unwrap_or_default();
+            let text = match (inner.split('"').collect::<Vec<_>>().as_slice(), key) {
+                // `rename_all(serialize = "camelCase")`.
+                ([_, quoted, _], _) => (*quoted).to_owned(),
+                ([names], "partition" | "row") if names.starts_with(|letter: char| letter.is_alphabetic()) => {
+                    let message = format_args!(
+                        "`{key}` is a constant text; of fields, put `#[{key}_key]` on each of `{names}`, in the order of the \
+                         parts"
+                    );
+                    errors.on(&meta, message);
+                    return None;
+                }
+                ([plain], _) if !plain.is_empty() => plain.trim_matches('\'').to_owned(),
+                _ => "…".to_owned(),
+            };
             errors.on(&meta, format_args!("`{key}` takes a string; write `{key} = \"{text}\"`"));
         }
         literal.as_ref().map(Text::from)
@@ -320,6 +352,15 @@ impl Keys {
         }
         let path = inner(&meta).map(|inner| inner.trim_matches('"').to_owned());
         let path = path.filter(|path| syn::parse_str::<Path>(path).is_ok());
+        if let Some(Expr::Tuple(entities)) = value_of(&meta)
+            && let (Some(Expr::Path(first)), "of") = (entities.elems.first(), key)
+        {
+            let help = "help: rows of several entities are read by a group, `#[derive(EntityGroup)]`";
+            let first = &first.path;
+            let fix = written(&first.to_token_stream());
+            errors.on(&meta, format_args!("a projection is of one entity; write `of = {fix}`\n{help}"));
+            return Some(first.clone());
+        }
         let path = path.as_deref().unwrap_or("some::path");
         errors.on(&meta, format_args!("`{key}` takes a path; write `{key} = {path}`"));
         None
@@ -440,12 +481,14 @@ impl Keys {
         });
     }
 
-    /// Reports each key that no caller took as unknown.
-    pub(crate) fn finish(self, errors: &mut Errors) {
+    /// Reports each key that no caller took as unknown. Returns true if there is one.
+    pub(crate) fn finish(self, errors: &mut Errors) -> bool {
         let Self { attribute, given, known, is_repaired, .. } = self;
+        let has_unknown = !given.is_empty();
         for (name, meta) in given.into_iter().filter(|_| !is_repaired) {
             errors.on(meta.path(), format_args!("unknown key `{name}`; {}", advice(&name, attribute, &known)));
         }
+        has_unknown
     }
 }
 
@@ -479,6 +522,15 @@ impl List {
 
     /// Parses `a, b`.
     pub(crate) fn idents(&self, errors: &mut Errors) -> Vec<Ident> {
+        let items = self.list.parse_args_with(Punctuated::<Expr, Token![,]>::parse_terminated).ok();
+        let mut paths = items.iter().flatten().filter(|item| matches!(item, Expr::Field(_))).filter_map(field_path);
+        if let Some(path) = paths.next()
+            && let Some(field) = path.first()
+        {
+            let message = format_args!("`{0}` takes fields of the entity; write `{0}({field})`", self.key);
+            errors.on(&self.list.tokens, message);
+            return vec![field.clone()];
+        }
         self.parse("field, …", errors)
     }
 
@@ -490,6 +542,14 @@ impl List {
             let message =
                 "takes the path of a function, not a closure; write `fn is_shown(…) -> bool` beside the struct";
             errors.on(closure, format_args!("`{0}` {message}, and `{0}(field, is_shown)` here", self.key));
+            return Vec::new();
+        }
+        if let Some(computed) =
+            items.iter().find(|item| matches!(item, Expr::Unary(_) | Expr::Binary(_) | Expr::Call(_)))
+        {
+            let message = "takes fields, and the path of a function, not an expression; write `fn is_shown(value: &…) -> bool` \
+                           beside the struct";
+            errors.on(computed, format_args!("`{0}` {message}, and `{0}(field, is_shown)` here", self.key));
             return Vec::new();
         }
         let argument = |item: &Expr| match item {
@@ -592,7 +652,15 @@ impl List {
                 path.push(ident);
             }
             _ => {
-                errors.on(&meta, format_args!("`{0}` takes fields; write `{0}(field, …)`", self.key));
+                let fix = match meta.path().get_ident().and_then(|ident| EncodingOption::named(&ident.to_string())) {
+                    Some(_) => format!(
+                        "an encoding is that of a field; write `{}(field({}))`",
+                        self.key,
+                        written(&meta.to_token_stream())
+                    ),
+                    None => format!("write `{}(field, …)`", self.key),
+                };
+                errors.on(&meta, format_args!("`{}` takes fields; {fix}", self.key));
                 return None;
             }
         }
@@ -665,6 +733,16 @@ pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, error
                 {
                     "remove it: the name of an enum's variant is the property with the name of the field".to_owned()
                 }
+                None if *name == "property" && inside.starts_with("transparent") => {
+                    "remove it: a newtype is stored like its field".to_owned()
+                }
+                None if here == "in a newtype" => {
+                    "put it on the field of the entity whose type is the newtype".to_owned()
+                }
+                None if here == "on a variant" && inside.starts_with("rename") => {
+                    format!("write `#[property({inside})]`")
+                }
+                None if here == "on a variant" => "put it on the enum, or on the entity".to_owned(),
                 None => format!("put it {place}"),
             };
             errors.on(found.path(), format_args!("`#[{name}]` cannot be used {here}; {fix}"));
@@ -679,6 +757,9 @@ fn advice(name: &str, attribute: &str, known: &[&str]) -> String {
     }
     if let Some(nearest) = nearest(name, known) {
         return format!("did you mean `{nearest}`?");
+    }
+    if let Some((other, place)) = synonyms::elsewhere(name, attribute) {
+        return format!("`{name}` is a key of `#[{other}(…)]`, {place}");
     }
     match known {
         [] => format!("`#[{attribute}]` takes no keys here"),
@@ -714,6 +795,17 @@ fn parse_key(input: ParseStream<'_>) -> syn::Result<Meta> {
         }
         _ => input.parse(),
     }
+}
+
+/// Returns the path with which a list begins where the name of an index is expected.
+fn path_as_name(tokens: &TokenStream) -> Option<String> {
+    let first = tokens
+        .clone()
+        .into_iter()
+        .take_while(|token| !matches!(token, TokenTree::Punct(punct) if punct.as_char() == ','));
+    let first = syn::parse2::<Expr>(first.collect()).ok()?;
+    let path = field_path(&first).filter(|path| path.len() > 1)?;
+    Some(path.iter().map(ToString::to_string).collect::<Vec<_>>().join("."))
 }
 
 fn value_of(meta: &Meta) -> Option<&Expr> {

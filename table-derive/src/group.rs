@@ -45,6 +45,12 @@ impl<'a> Group<'a> {
         let mut variants = Vec::new();
         for variant in &data.variants {
             let ident = &variant.ident;
+            let attributes = variant.attrs.iter().chain(variant.fields.iter().flat_map(|field| &field.attrs));
+            for found in
+                attributes.filter(|found| ["table", "property", "index"].iter().any(|name| found.path().is_ident(name)))
+            {
+                errors.on(found.path(), "a variant of a group has no attributes; put it on the entity itself");
+            }
             match &variant.fields {
                 Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
                     variants.extend(fields.unnamed.first().map(|field| Variant { ident, ty: &field.ty }));

@@ -3,8 +3,8 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{
-    Attribute, Data, DeriveInput, Field, Fields, GenericParam, Ident, Lifetime, Path, PathArguments,
-    ext::IdentExt as _, spanned::Spanned as _,
+    Attribute, Data, DeriveInput, Field, Fields, GenericParam, Ident, Lifetime, Path, PathArguments, TypeParam,
+    ext::IdentExt as _, parse_quote, spanned::Spanned as _,
 };
 
 use crate::{
@@ -20,6 +20,8 @@ pub(crate) struct Projection<'a> {
     runtime: Runtime,
     entity: Path,
     fields: Vec<Projected<'a>>,
+    /// True after an error about the struct. The code then reads nothing, so that a use of the projection is no error too.
+    is_refused: bool,
 }
 
 /// Field of a projection.
@@ -65,23 +67,37 @@ impl<'a> Projection<'a> {
             },
             Data::Enum(_) | Data::Union(_) => None,
         };
-        let Some(fields) = fields else {
+        let mut struct_is_refused = fields.is_none();
+        if fields.is_none() {
             let help = format_args!("help: write `struct {name} {{ … }}`, with some of the entity's fields");
             errors.on(name, format_args!("`Projection` is for structs with named fields\n{help}"));
-            return None;
-        };
+        }
+        if let Some(entity) = &entity {
+            // With a bound, the parameter may be the type of a field.
+            let is_free = |parameter: &&TypeParam| parameter.bounds.is_empty() && input.generics.where_clause.is_none();
+            for parameter in input.generics.type_params().filter(is_free) {
+                if !names(entity.to_token_stream(), &parameter.ident) {
+                    let message = "is no parameter of the entity; write the type of the entity's field";
+                    errors.on(parameter, format_args!("`{}` {message}", parameter.ident));
+                    struct_is_refused = true;
+                }
+            }
+        }
         let mut read = Vec::new();
-        for field in &fields.named {
-            let is_refused = refuse(&field.attrs, errors);
+        for field in fields.iter().flat_map(|fields| &fields.named) {
+            let mut is_refused = refuse(&field.attrs, errors);
             let mut keys = Keys::read(&field.attrs, "projection", errors);
             keys.has("of").then(|| keys.path("of", errors));
             let path = keys.field_path("path", "address.city", errors);
-            keys.finish(errors);
+            is_refused |= keys.finish(errors);
             read.push(Projected { field, path, is_refused });
         }
         let has_lifetimes = input.generics.lifetimes().nth(1).is_some();
         let runtime = Runtime::read(&input.attrs, "projection");
-        entity.filter(|_| !has_lifetimes).map(|entity| Self { input, runtime, entity, fields: read })
+        entity.filter(|_| !has_lifetimes).map(|entity| {
+            let fields = if struct_is_refused { Vec::new() } else { read };
+            Self { input, runtime, entity, fields, is_refused: struct_is_refused }
+        })
     }
 }
 
@@ -111,9 +127,14 @@ fn refuse(attributes: &[Attribute], errors: &mut Errors) -> bool {
 
 /// Returns the implementations. They use the entity's columns, because this derive does not see the entity's fields.
 pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
-    let Projection { input, runtime, entity, fields } = projection;
+    let Projection { input, runtime, entity, fields, is_refused } = projection;
     let (t, ident) = (runtime.here(), &input.ident);
-    let (parameters, arguments, bounds) = input.generics.split_for_impl();
+    let mut generics = input.generics.clone();
+    for parameter in generics.type_params_mut().filter(|_| *is_refused) {
+        parameter.bounds.push(parse_quote!(::core::marker::Send));
+        parameter.bounds.push(parse_quote!('static));
+    }
+    let (parameters, arguments, bounds) = generics.split_for_impl();
     let (row, found, give) = (local("row"), local("found"), local("give"));
     let properties = fields.iter().filter(|field| !field.is_refused).map(|field| selected(projection, field));
     let lifetime = input.generics.lifetimes().next().map(|parameter| &parameter.lifetime);
@@ -153,6 +174,7 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     });
     // A path may lead into another field.
     let repeat = fields.iter().any(|projected| projected.path.is_some()).then(|| quote!(#row.repeat();));
+    let value = if *is_refused { quote!(#t::refused()) } else { quote!(#ident { #(#values),* }) };
     let no_lints = no_lints();
     quote! {
         #no_lints
@@ -162,7 +184,7 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
                 const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
                 fn read<'__row>(#row: &mut #t::RowReader<'__row>) -> #t::Result<#of_row> {
                     #repeat
-                    ::core::result::Result::Ok(#ident { #(#values),* })
+                    ::core::result::Result::Ok(#value)
                 }
             }
             #[automatically_derived]
@@ -180,6 +202,15 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
             #owned
         };
     }
+}
+
+/// Checks whether a path names a type parameter.
+fn names(path: TokenStream, parameter: &Ident) -> bool {
+    path.into_iter().any(|token| match token {
+        TokenTree::Group(group) => names(group.stream(), parameter),
+        TokenTree::Ident(ident) => ident == *parameter,
+        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+    })
 }
 
 /// Checks whether a type names the lifetime.

@@ -118,6 +118,15 @@ impl Place<'_> {
                 "a descending field has an encoding, `reverse` or, of a time, `reverse_time`".to_owned(),
                 quote_spanned!(name.span()=> #name(reverse)),
             ),
+            [TokenTree::Ident(name), TokenTree::Ident(order)] if self.has_key_parts() && is_order(order) => {
+                let order = order.to_string();
+                let is_descending = order.to_lowercase().starts_with('d') || order.starts_with("re");
+                let encoding = is_descending.then(|| quote_spanned!(name.span()=> (reverse)));
+                (
+                    "the order of a field is its encoding, none or `reverse` or, of a time, `reverse_time`".to_owned(),
+                    quote_spanned!(name.span()=> #name #encoding),
+                )
+            }
             [TokenTree::Ident(_), TokenTree::Punct(colon), TokenTree::Punct(_), TokenTree::Ident(_), ..]
                 if self.has_key_parts() && colon.as_char() == ':' =>
             {
@@ -217,6 +226,12 @@ fn text(literal: &proc_macro2::Literal) -> Option<LitStr> {
         Lit::Str(text) => Some(text),
         _ => None,
     }
+}
+
+/// Returns true for the order of a field in other languages.
+fn is_order(ident: &Ident) -> bool {
+    let order = ident.to_string().to_lowercase();
+    matches!(order.as_str(), "asc" | "ascending" | "desc" | "descending" | "reverse" | "reversed")
 }
 
 fn is_alone(punct: &Punct, character: char) -> bool {

@@ -99,6 +99,86 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
         &["deleted", "deleted_at", "soft_deleted", "soft_deletes", "paranoid", "bin", "trash"],
         "write `soft_delete = field`, with a field that is an `Option` of a time",
     ),
+    (
+        &["table"],
+        &["default", "defaults"],
+        "put `#[property(default)]` on each field that rows of other programs or older ones may lack",
+    ),
+    (
+        &["table"],
+        &["with", "convert", "using", "upgrade", "migrate", "via", "try_from", "into"],
+        "remove it: rows of an older version are converted by `From` or `TryFrom`, which you implement for this struct",
+    ),
+    (
+        &["table"],
+        &["rename_all_fields"],
+        "`rename_all` is the style of the names of the variants; a field of a variant has `#[property(rename = \"…\")]`",
+    ),
+    (
+        &["table"],
+        &["connection", "connection_string", "account", "database", "schema", "endpoint"],
+        "remove it: the store is that of the `Tables` which runs a query",
+    ),
+    (&["table"], &["crate_path", "crate_name"], "write `crate = some::path`"),
+    (
+        &["table"],
+        &["audit", "timestamps", "created_at", "updated_at"],
+        "remove it: the time of the last write is `Stored::timestamp`, and any other time is a field that the program sets",
+    ),
+    (
+        &["partition_key", "row_key"],
+        &["type", "tag", "discriminator"],
+        "entities of several types in one table differ by `#[table(kind = \"…\")]` on the struct, or by \
+         `#[row_key(prefix = \"post-\")]`",
+    ),
+    (
+        &["property"],
+        &[
+            "ts_seconds",
+            "ts_milliseconds",
+            "timestamp",
+            "unix",
+            "unix_seconds",
+            "epoch",
+            "rfc3339",
+            "iso8601",
+            "time",
+            "date",
+            "utc",
+        ],
+        "remove it: a time is stored as a time of the service; for a number of seconds, write the field as an `i64`",
+    ),
+    (
+        &["projection"],
+        &["skip", "ignore", "default"],
+        "remove the field: a projection is what was read; compute the rest from it",
+    ),
+    (
+        &["projection"],
+        &["rename", "name", "column", "field", "alias"],
+        "write `path = title`, with the name of the entity's field",
+    ),
+    (&["projection"], &["json", "text"], "remove it: the entity says how its fields are stored"),
+    (
+        &["index"],
+        &["key", "keys", "field", "by"],
+        "an index on a field is over this field; over others, write it on the struct: `#[index(name, partition(field), row(other))]`",
+    ),
+    (
+        &["index"],
+        &["primary", "primary_key", "pk"],
+        "the primary key is marked on the fields: `#[partition_key]` and `#[row_key]`",
+    ),
+    (
+        &["index"],
+        &["name", "index_name"],
+        "the name of the index is the first word in the parentheses: `#[index(title, …)]`",
+    ),
+    (
+        &["index"],
+        &["async", "eventual", "eventually", "consistent", "lazy", "background"],
+        "remove it: rows in the partition are written with the entity, and others are repaired by the next writer",
+    ),
     (&["table"], &["case", "naming"], "write `rename_all = \"…\"`"),
     (&["table"], &["deny_unknown_fields", "strict"], "write `deny_unknown`"),
     (
@@ -221,6 +301,44 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (&["projection"], &["fields", "columns", "only"], "the projection has the fields of this struct"),
     (&["projection"], &["from", "entity", "table"], "write `of = Post`"),
 ];
+
+/// Attributes with the keys that no other attribute has, and the places of the attributes.
+const ELSEWHERE: &[(&str, &str, &[&str])] = &[
+    (
+        "table",
+        "on the struct",
+        &[
+            "kind",
+            "entity",
+            "was",
+            "separator",
+            "slice",
+            "write_id",
+            "allow_scan",
+            "deny_unknown",
+            "version",
+            "from",
+            "skip_newer",
+            "expires",
+            "soft_delete",
+            "rename_all",
+        ],
+    ),
+    (
+        "index",
+        "on the field or the struct",
+        &["same_partition", "same_table", "each", "unique", "copy", "include", "list", "when"],
+    ),
+    ("property", "on a field", &["skip", "json", "text", "default", "large"]),
+    ("row_key", "on a field", &["reverse_time", "reverse", "lowercase", "uppercase", "pad"]),
+    ("partition_key", "on a field", &["hash"]),
+];
+
+/// Returns the attribute that has a key, and its place.
+pub(super) fn elsewhere(name: &str, attribute: &str) -> Option<(&'static str, &'static str)> {
+    let mut others = ELSEWHERE.iter().filter(|(other, ..)| *other != attribute);
+    others.find_map(|(other, place, keys)| keys.contains(&name).then_some((*other, *place)))
+}
 
 /// Returns what to write instead of a key, for an attribute.
 pub(super) fn advice(name: &str, attribute: &str) -> Option<String> {

@@ -7,6 +7,7 @@ use super::{
     field::{Field, FieldRef, Storage, Strategy},
     key::{Key, Part},
     lifecycle::Lifecycle,
+    nested::snake,
     refused,
 };
 use crate::{
@@ -302,7 +303,15 @@ impl Values {
 fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Errors) -> Vec<Part> {
     let is_field = |name: &str| base.fields.iter().any(|field| field.name == name);
     let mut parts = Vec::new();
-    for ListedField { path, each, mut keys } in list.fields("index", is_field, errors) {
+    for ListedField { mut path, each, mut keys } in list.fields("index", is_field, errors) {
+        if let [field, encoding] = path.as_slice()
+            && EncodingOption::named(&encoding.to_string()).is_some()
+            && is_field(&field.to_string())
+        {
+            errors.on(encoding, format_args!("the encoding of a field is in parentheses; write `{field}({encoding})`"));
+            path.pop();
+        }
+        refuse_variants(&mut path, errors);
         let [ident] = path.as_slice() else {
             if let Some(field) = part_at(base, &path, fields, errors) {
                 let (encoding, span) = Encoding::read(&mut keys, errors);
@@ -314,12 +323,19 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
             continue;
         };
         // `reverse(likes)` for `likes(reverse)`.
+        let name = ident.to_string();
+        let encoding = match name.as_str() {
+            "lower" | "to_lowercase" | "lcase" => "lowercase",
+            "upper" | "to_uppercase" | "ucase" => "uppercase",
+            "desc" | "descending" => "reverse",
+            name => name,
+        };
         if let Some(inside) = keys.only_name()
-            && EncodingOption::named(&ident.to_string()).is_some()
+            && EncodingOption::named(encoding).is_some()
             && is_field(inside)
-            && !is_field(&ident.to_string())
+            && !is_field(&name)
         {
-            errors.on(ident, format_args!("the encoding of a field follows it; write `{inside}({ident})`"));
+            errors.on(ident, format_args!("the encoding of a field follows it; write `{inside}({encoding})`"));
             continue;
         }
         if ident == "each" && !is_field("each") {
@@ -337,6 +353,21 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
         }
     }
     parts
+}
+
+/// Reports variants in a path that are written as in Rust, and replaces them by the names of their columns.
+fn refuse_variants(path: &mut [Ident], errors: &mut Errors) {
+    for at in 1..path.len() {
+        let variant = path[at].to_string();
+        if variant.starts_with(char::is_uppercase) {
+            let column = Ident::new(&snake(&variant), path[at].span());
+            errors.on(
+                &path[at],
+                format_args!("a path has the names of columns; write `{column}` for the variant `{variant}`"),
+            );
+            path[at] = column;
+        }
+    }
 }
 
 /// Makes elements of all parts of a field of which one is an element, and reports the others.

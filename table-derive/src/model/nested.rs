@@ -179,7 +179,7 @@ fn variants(data: &DataEnum, style: Case, errors: &mut Errors) -> Vec<Variant> {
 }
 
 /// Returns a variant's name as the name of a function: `HTTPServer` is `http_server`.
-fn snake(ident: &str) -> String {
+pub(super) fn snake(ident: &str) -> String {
     let letters: Vec<_> = ident.chars().collect();
     let mut name = String::new();
     for (at, letter) in letters.iter().enumerate() {
@@ -221,8 +221,9 @@ fn variant_data(
             refuse_keys(&value.attrs, column, errors);
             let mut field = Field::read(&column_ident(column, declared.ident.span()), value, Case::Pascal, errors);
             field.refuse_type(errors);
+            let has_own_name = Keys::read(&value.attrs, "property", &mut Errors::default()).has("rename");
             match &mut field.storage {
-                Storage::Property(property) if property.prefix.is_none() => property.name = piece,
+                Storage::Property(property) if property.prefix.is_none() && !has_own_name => property.name = piece,
                 Storage::Property(_) => errors.on(
                     value,
                     "the names begin with the variant's; write `#[property(rename = \"…\")]` on the variant",

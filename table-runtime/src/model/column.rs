@@ -366,7 +366,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
         ColumnOfText:
             to_lowercase() -> Self,
             to_uppercase() -> Self,
-            len() -> Self,
+            len() -> Column<E, u32, I>,
             lower() -> Self,
             upper() -> Self,
             trim() -> Self,

@@ -55,6 +55,8 @@ hints! {
         "a condition on a property is `.filter(|post| post.likes.ge(1))`";
     Where: "conditions on properties are given to `filter`", "write `.filter(|post| post.likes.ge(1))`",
         "the rows are chosen by `eq`, `starts_with` and `range`, and then filtered";
+    OrFilter: "conditions are combined in one filter", "not a method of queries",
+        "write `.filter(|post| post.likes.ge(5).or(post.title.eq(\"Keys\")))`; a second `.filter(…)` is one more condition";
     WriteRows: "a query does not change rows", "not a method of queries",
         "read the entities, and write each: `tables.update(&mut stored)`, or `tables.patch(T::key(…), |post| [post.likes.set(1)])`";
     DeleteRows: "the rows of a query are deleted with `delete_all`", "write `.delete_all(&tables).await?`";
@@ -67,6 +69,16 @@ hints! {
         "entities that are read together can share a partition: `#[derive(EntityGroup)]`";
     Aggregate: "the service cannot group or aggregate rows", "not a method of queries",
         "read the rows with `for_each` or `all`, and compute the result from them";
+    BoxSkipping: "a query that skips rows cannot be boxed, because its closure borrows", "not a method after `skip_unreadable`",
+        "return the query boxed, and let the caller write `.skip_unreadable(|error| …)`";
+    GenericKey: "a `PointKey` is a key of any point, and is made a query first", "write `key.into_point().get(&tables)`";
+    NextPage: "the next page is read by the query", "not a method of a page",
+        "write `query.page(&tables, 20, page.next.as_deref())`; `page.next` is `None` on the last page";
+    OneEntityJob: "a job is over the rows of one entity", "not a method of jobs",
+        "run it for each entity: `tables.verify::<Post>().await?`, then `tables.verify::<Comment>().await?`";
+    CreateIndex: "indexes are declared by attributes", "not a verb of `Tables`",
+        "`tables.create::<Post>()` makes those of a new table",
+        "an index that is added to a table with rows is built by `tables.backfill::<Post>(\"title\")`";
     BeforeBoxed: "a boxed query only runs: it has lost the types of its keys and properties", "not a method of `BoxedRows`",
         "narrow, filter, select or delete the query before `.boxed()`";
     // Points.

@@ -524,7 +524,7 @@ borrowed! {
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a property holds one value, and `{Self}` may hold many",
-    label = "put `#[property(json)]` on the field",
+    label = "put `#[property(json)]` on the field of the entity",
     note = "it is stored as JSON text through serde, which filters cannot compare",
     note = "elements that queries look for are entities of their own, or have rows in an index: `#[index(tag, each)]` beside \
             `#[property(json)]`"

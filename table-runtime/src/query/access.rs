@@ -77,9 +77,10 @@ pub trait PrefixAccess: AnyAccess {
 
 /// An access that accepts a full key. The key makes the query a point, or rows if it does not name one partition.
 #[diagnostic::on_unimplemented(
-    message = "a filtered or scanning query cannot be narrowed",
-    label = "narrow before `filter`",
-    note = "`eq`, `starts_with` and `range` choose the rows that are read, `filter` drops some of them: it comes last"
+    message = "a filtered or scanning query, or one over several partitions, cannot be narrowed",
+    label = "the rows that are read are already chosen",
+    note = "`eq`, `starts_with` and `range` choose the rows that are read, `filter` drops some of them: it comes last",
+    note = "`by_partitions` and `scan` read whole partitions: an index whose key begins with the field narrows over all of them"
 )]
 pub trait Complete: Sealed {
     /// Query with its full key.

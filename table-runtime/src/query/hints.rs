@@ -15,7 +15,7 @@ use crate::{
     client::tables::Tables,
     model::hints::{
         After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Exists, Iterate,
-        Join, Last, Len, Limit, Narrow, OneOf, OneRow, Order, RowsOfPoint, Run, Skip, SliceOf, TableStorage,
+        Join, Last, Len, Limit, Narrow, OneOf, OneRow, OrFilter, Order, RowsOfPoint, Run, Skip, SliceOf, TableStorage,
         TextSearch, Where, WritePoint, WriteRows, missing,
     },
 };
@@ -109,7 +109,11 @@ macro_rules! missing_of_rows {
                 partition<C>(impl FnMut(&$item) -> bool) -> (C, C),
         }
         missing! {
-            Join:
+                Aggregate:
+                distinct() -> Self,
+        }
+        missing! {
+        Join:
                 join<T>() -> Self,
         }
         missing! {
@@ -184,6 +188,13 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
             find<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
     missing! {
+        OrFilter:
+            or_filter<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            and_filter<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            or_where<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            and<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+    }
+    missing! {
         Aggregate:
             group_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             sum<R>(impl FnOnce(Columns<V>) -> R) -> Self,
@@ -192,7 +203,6 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
             min<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             min_by_key<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             avg<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            distinct<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
     missing! {
         WriteRows:

@@ -2,7 +2,9 @@
 
 use std::{
     fmt,
+    future::Ready,
     iter::Peekable,
+    ops::Index,
     pin::Pin,
     slice,
     task::{Context, Poll},
@@ -17,7 +19,11 @@ use table_store::{
 };
 
 use crate::{
-    model::entity::{Stored, WithETag},
+    client::tables::Tables,
+    model::{
+        entity::{Stored, WithETag},
+        hints::{NextPage, TableStorage, missing},
+    },
     read::{FoundRow, OnUnreadable, Position, Skipping, Source, Visit},
 };
 
@@ -39,9 +45,34 @@ impl<T> PageOf<Stored<T>> {
 }
 
 impl<T> PageOf<T> {
+    missing! {
+        NextPage:
+            next(&Tables) -> Ready<Result<Self>>,
+            next_page(&Tables) -> Ready<Result<Self>>,
+    }
+
+    /// Returns the number of entities of the page.
+    pub const fn len(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// Returns true if the page has no entity, as that of a query that finds none.
+    pub const fn is_empty(&self) -> bool {
+        self.entities.is_empty()
+    }
+
     /// Returns the entities of the page, in key order.
     pub fn iter(&self) -> slice::Iter<'_, T> {
         self.entities.iter()
+    }
+}
+
+/// The entity at this position of the page.
+impl<T> Index<usize> for PageOf<T> {
+    type Output = T;
+
+    fn index(&self, at: usize) -> &T {
+        &self.entities[at]
     }
 }
 

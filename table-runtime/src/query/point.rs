@@ -1,6 +1,6 @@
 //! Queries of one row by its full key.
 
-use std::{fmt, marker::PhantomData};
+use std::{fmt, future::Ready, marker::PhantomData};
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use table_store::{
@@ -15,6 +15,7 @@ use crate::{
     model::{
         cost::{self, Cost as _},
         entity::{Stored, TableEntity},
+        hints::{GenericKey, TableStorage},
         lifecycle::HasBin,
         sealed::{Sealed, sealed},
     },
@@ -260,6 +261,15 @@ pub trait PointKey: Sealed {
 
     /// Returns the query.
     fn into_point(self) -> Point<Self::View, Self::Key>;
+
+    #[doc(hidden)]
+    fn get(self, _: &Tables) -> Ready<Result<Option<<Self::View as View>::Item>>>
+    where
+        Self: Sized,
+        for<'never> TableStorage: GenericKey,
+    {
+        unreachable!("no type implements the hint")
+    }
 }
 
 #[diagnostic::do_not_recommend]

@@ -44,7 +44,8 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a projection of `{E}`",
     label = "not a projection of `{E}`",
-    note = "write `#[derive(Projection)] #[projection(of = {E})]` on a struct of some of its fields"
+    note = "write `#[derive(Projection)] #[projection(of = {E})]` on a struct of some of its fields",
+    note = "a group has no `select`: query one of its entities"
 )]
 pub trait Projection<E>: View<Entity = E> {
     /// Properties of the fields, in their order; the name is empty for a field that only the key holds.

@@ -8,7 +8,7 @@ use super::{BoxedRows, Entities, Opened, OwnedView, PageOf, Rows, View};
 use crate::{
     client::tables::Tables,
     model::{
-        hints::{BeforeSkip, DeleteSkips, TableStorage, missing},
+        hints::{BeforeSkip, BoxSkipping, DeleteSkips, TableStorage, missing},
         returned::ReturnsNothingOfRow,
         sealed::Sealed,
     },
@@ -73,7 +73,6 @@ impl<Q> SkipUnreadable<'_, Q> {
             starts_with<V>(V) -> Self,
             with_deleted() -> Self,
             only_deleted() -> Self,
-            boxed() -> Self,
             limit<N>(N) -> Self,
     }
     missing! {
@@ -83,6 +82,11 @@ impl<Q> SkipUnreadable<'_, Q> {
 }
 
 impl<'f, Q: Boxable> SkipUnreadable<'f, Q> {
+    missing! {
+        BoxSkipping:
+            boxed() -> BoxedRows<Q::Item>,
+    }
+
     /// Limits the query to `count` rows in all. Rows that cannot be read do not count.
     pub fn take(self, count: usize) -> SkipUnreadable<'f, BoxedRows<Q::Item>> {
         SkipUnreadable { query: self.query.into_boxed().take(count), skip: self.skip }

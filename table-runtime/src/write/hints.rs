@@ -12,8 +12,8 @@ use crate::{
     client::tables::Tables,
     model::entity::Stored,
     model::hints::{
-        Begin, BulkSize, Commit, CreateTable, DeleteByKey, DeleteMany, DropTable, InsertEach, InsertMany, Put, Read,
-        ReadFirst, Rollback, SendBulk, TableStorage, UpdateMany, missing,
+        Begin, BulkSize, Commit, CreateIndex, CreateTable, DeleteByKey, DeleteMany, DropTable, InsertEach, InsertMany,
+        Put, Read, ReadFirst, Rollback, SendBulk, TableStorage, UpdateMany, missing,
     },
     query::Point,
     write::{bulk::Bulk, transaction::Transaction},
@@ -74,6 +74,12 @@ impl Tables {
             create_table_if_not_exists<T>(T) -> Ready<Result<()>>,
             create_all<T>() -> Ready<Result<()>>,
             ensure_table<T>() -> Ready<Result<()>>,
+    }
+    missing! {
+        CreateIndex:
+            create_index<E>(impl Sized) -> Ready<Result<()>>,
+            ensure_index<E>(impl Sized) -> Ready<Result<()>>,
+            add_index<E>(impl Sized) -> Ready<Result<()>>,
     }
     missing! {
         DropTable:

@@ -104,7 +104,7 @@ impl<'a> Transaction<'a> {
     /// Writes the changed entity back, if its row has not changed since it was read. Properties that the struct does not
     /// know are kept. The commit sets the new ETag in `stored`.
     pub fn update<S: Updatable<Entity: OnePartition>>(self, stored: &'a mut S) -> Self {
-        let (entity, state) = stored.to_update().parts_mut();
+        let (entity, state) = stored.as_read_mut().parts_mut();
         let mut transaction = self.with(Schema::of::<S::Entity>(), EntityWrite::update(entity, state));
         transaction.updated.push((transaction.writes.len().saturating_sub(1), state));
         transaction
@@ -142,7 +142,7 @@ impl<'a> Transaction<'a> {
     /// Deletes the row of the entity, if it has not changed since it was read.
     #[allow(clippy::needless_pass_by_value, reason = "an entity or a reference")]
     pub fn delete<S: Deletable<Entity: OnePartition>>(self, stored: S) -> Self {
-        let (entity, state) = stored.to_delete().parts();
+        let (entity, state) = stored.as_read().parts();
         self.with(Schema::of::<S::Entity>(), EntityWrite::delete(entity, state))
     }
 

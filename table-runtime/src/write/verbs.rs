@@ -102,7 +102,7 @@ impl Tables {
     /// After any of these errors, `stored` keeps the entity as it was given. Its ETag is a new one if the update had to
     /// write to the row to roll back index rows.
     pub fn update<'a, S: Updatable>(&'a self, stored: &'a mut S) -> BoxFuture<'a, Result<ETag>> {
-        let (entity, state) = stored.to_update().parts_mut();
+        let (entity, state) = stored.as_read_mut().parts_mut();
         self.update_erased(Schema::of::<S::Entity>(), EntityWrite::update(entity, state), state)
     }
 
@@ -212,7 +212,7 @@ impl Tables {
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
     #[allow(clippy::needless_pass_by_value, reason = "an entity or a reference")]
     pub fn delete<S: Deletable>(&self, stored: S) -> BoxFuture<'static, Result<()>> {
-        let (entity, state) = stored.to_delete().parts();
+        let (entity, state) = stored.as_read().parts();
         self.delete_erased(Schema::of::<S::Entity>(), EntityWrite::delete(entity, state))
     }
 

@@ -17,7 +17,9 @@ use crate::model::{
     note = "`insert`, `upsert` and `merge` write one entity; `tables.insert_all(&entities)` and `tables.upsert_all(&entities)` \
             write many",
     note = "results: `try_insert_all_from`, `try_upsert_all_from` and `try_remove_all_from` take a stream of them, such as \
-            `futures_util::stream::iter(results)`"
+            `futures_util::stream::iter(results)`",
+    note = "some of the fields: `tables.patch(T::key(…), |post| [post.likes.set(1)])`; inside of an `Arc` or a `Box`, the \
+            entity is `&*post`"
 )]
 pub trait AsEntity<E: TableEntity> {
     /// Returns the entity.
@@ -55,7 +57,7 @@ pub trait Updatable: Sealed {
     type Entity: TableEntity;
 
     #[doc(hidden)]
-    fn to_update(&mut self) -> &mut Stored<Self::Entity>;
+    fn as_read_mut(&mut self) -> &mut Stored<Self::Entity>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -63,7 +65,7 @@ impl<E: TableEntity> Updatable for Stored<E> {
     type Entity = E;
 
     #[inline]
-    fn to_update(&mut self) -> &mut Stored<Self::Entity> {
+    fn as_read_mut(&mut self) -> &mut Stored<Self::Entity> {
         self
     }
 }
@@ -81,7 +83,7 @@ pub trait Deletable: Sealed {
     type Entity: TableEntity;
 
     #[doc(hidden)]
-    fn to_delete(&self) -> &Stored<Self::Entity>;
+    fn as_read(&self) -> &Stored<Self::Entity>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -89,7 +91,7 @@ impl<E: TableEntity> Deletable for Stored<E> {
     type Entity = E;
 
     #[inline]
-    fn to_delete(&self) -> &Self {
+    fn as_read(&self) -> &Self {
         self
     }
 }
@@ -99,7 +101,7 @@ impl<E: TableEntity> Deletable for &Stored<E> {
     type Entity = E;
 
     #[inline]
-    fn to_delete(&self) -> &Stored<E> {
+    fn as_read(&self) -> &Stored<E> {
         self
     }
 }
@@ -109,7 +111,7 @@ impl<E: TableEntity> Deletable for &mut Stored<E> {
     type Entity = E;
 
     #[inline]
-    fn to_delete(&self) -> &Stored<E> {
+    fn as_read(&self) -> &Stored<E> {
         self
     }
 }

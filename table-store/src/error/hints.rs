@@ -19,9 +19,9 @@ pub trait WithoutVariant {}
 pub enum Reason {}
 
 macro_rules! without_variant {
-    ($($name:ident)+) => {$(
+    ($($name:ident: $returned:ty;)+) => {$(
         #[doc(hidden)]
-        pub fn $name(&self) -> bool
+        pub fn $name(&self) -> $returned
         where
             for<'never> Reason: WithoutVariant,
         {
@@ -31,5 +31,11 @@ macro_rules! without_variant {
 }
 
 impl Error {
-    without_variant! { is_conflict is_already_exists is_not_found }
+    without_variant! {
+        is_conflict: bool;
+        is_already_exists: bool;
+        is_not_found: bool;
+        code: &str;
+        error_code: &str;
+    }
 }

@@ -26,7 +26,11 @@ use super::{
 };
 use crate::{
     client::{pacing, tables::Tables},
-    model::{entity::TableEntity, layout::Holds},
+    model::{
+        entity::TableEntity,
+        hints::{OneEntityJob, TableStorage, missing},
+        layout::Holds,
+    },
     read::cursor::{seal, unseal},
     write::index::{EncodedRow, FoundEntity, Precondition, Schema, Write, WrittenRow},
 };
@@ -72,6 +76,11 @@ pub struct Backfilled {
 }
 
 impl Backfill {
+    missing! {
+        OneEntityJob:
+            and<E>() -> Self,
+    }
+
     /// Continues an earlier backfill of the same index at its [`Progress::cursor`]. Reads the rows of the index again,
     /// and the entities after the cursor.
     ///

@@ -19,6 +19,7 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         entity::TableEntity,
+        hints::{OneEntityJob, TableStorage, missing},
         layout::{Holds, Scope},
     },
     write::index::{Change, FoundEntity, InTheWay, Planned, Precondition, Schema, Write, WrittenRow, commit},
@@ -47,6 +48,11 @@ pub struct Repaired {
 }
 
 impl Repair {
+    missing! {
+        OneEntityJob:
+            and<E>() -> Self,
+    }
+
     /// Continues an earlier repair of the same entity at its [`Progress::cursor`]. The rows of the same pass are read
     /// again, to compare them with the rest. They are neither examined nor counted again.
     ///

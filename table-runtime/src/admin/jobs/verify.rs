@@ -28,7 +28,12 @@ use super::{
 };
 use crate::{
     client::{pacing, tables::Tables},
-    model::{codec::is_unreadable, entity::TableEntity, layout::Holds},
+    model::{
+        codec::is_unreadable,
+        entity::TableEntity,
+        hints::{OneEntityJob, TableStorage, missing},
+        layout::Holds,
+    },
     write::index::{EncodedRow, FoundEntity, Schema, Write},
 };
 
@@ -228,6 +233,7 @@ pub struct Verify {
 }
 
 /// The result of a verification.
+#[must_use = "what is wrong is a finding, not an error: look at `findings`"]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
@@ -240,6 +246,11 @@ pub struct Verified {
 }
 
 impl Verify {
+    missing! {
+        OneEntityJob:
+            and<E>() -> Self,
+    }
+
     /// Continues an earlier verification of the same entity at its [`cursor`](Self::cursor): after the last page of
     /// which it returned all findings. The rows of the same pass are read again, to compare them with the rest. They
     /// are neither examined nor counted again.

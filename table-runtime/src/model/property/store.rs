@@ -191,7 +191,8 @@ impl<T: Property> Store<T> for Native {
     message = "`{Self}` cannot be stored as text",
     label = "needs `Display` and `FromStr`, for `{Self}`",
     note = "`#[property(text)]` writes a field through `Display` and reads it through `FromStr`, whose error has to be \
-            `Display` too: implement them for `{Self}`, or put `#[property(json)]` on the field to store it through serde"
+            `Display` too: implement them for `{Self}`, or put `#[property(json)]` on the field to store it through serde",
+    note = "a type that is a property itself, such as a time or a number, needs no attribute: remove `text`"
 )]
 pub trait AsText: Display + FromStr<Err: Display> {}
 
