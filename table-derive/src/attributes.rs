@@ -127,9 +127,9 @@ impl Keys {
                 if name == "index"
                     && let Some(path) = path_as_name(&list.tokens) =>
             {
-                let last = path.rsplit('.').next().unwrap_or_default();
+                let name = path.rsplit('.').next().unwrap_or_default();
                 let message =
-                    format_args!("an index has a name; write `#[index({last}, …, row({path}))]` on the struct");
+                    format_args!("an index has a name; write `#[index({name}, …, row({path}))]` on the struct");
                 errors.on(&list.tokens, message);
                 false
             }

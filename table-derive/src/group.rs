@@ -99,6 +99,11 @@ impl<'a> Group<'a> {
         Some(Self { input, runtime, master, items: variants.collect(), has_refused })
     }
 
+    /// Returns the arm of a `match` for variants without an entity.
+    fn refused(&self) -> Option<TokenStream> {
+        self.has_refused.then(|| quote!(_ => ::core::unreachable!()))
+    }
+
     fn variants(&self) -> impl Iterator<Item = &Variant<'a>> {
         std::iter::once(&self.master).chain(&self.items)
     }
@@ -125,7 +130,7 @@ fn boxed(ty: &Type) -> Option<String> {
 pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
     let Group { input, runtime, master, .. } = group;
     let (t, ident) = (runtime.here(), &input.ident);
-    let (variant, table, row) = (local("variant"), local("table"), local("row"));
+    let (variant, table, row, content) = (local("variant"), local("table"), local("row"), local("content"));
     let members = group.variants().map(|variant| of_variant(group, variant, &quote!(MEMBER)));
     let reads = group.variants().enumerate().skip(1).map(|(number, other)| {
         let (number, read) = (Literal::usize_unsuffixed(number), read(group, other));
@@ -133,16 +138,17 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
     });
     let first = read(group, master);
     let (state, in_version) = (local("state"), local("in_version"));
-    let content = local("content");
     let members_of = group.variants().enumerate().map(|(number, variant)| {
         let (number, ident) = (Literal::usize_unsuffixed(number), variant.ident);
         let entity = of_variant(group, variant, &quote!(entity));
         quote!(Self::#ident(#content) => (#number, #entity(#content)))
     });
+    let members_of = members_of.chain(group.refused());
     let set_states = group.variants().map(|variant| {
         let (ident, set_state) = (variant.ident, of_variant(group, variant, &quote!(set_state)));
         quote!(Self::#ident(#content) => #set_state(#content, #state))
     });
+    let set_states = set_states.chain(group.refused());
     let schemas = group.variants().map(|variant| of_variant(group, variant, &quote!(SCHEMA)));
     // Without the lifetime, the compiler would refuse a group of which an entity has an index in another partition.
     let in_one_partition = group.variants().map(|Variant { ty, .. }| {
@@ -151,9 +157,7 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
     });
     let checks = group.items.iter().enumerate().map(|(before, item)| check(group, before + 1, item));
     let (found, give) = (local("found"), local("give"));
-    let function = by_key(group);
-    let refused = group.has_refused.then(|| quote!(_ => ::core::unreachable!(),));
-    let no_lints = no_lints();
+    let (function, no_lints) = (by_key(group), no_lints());
     quote! {
         #no_lints
         impl #ident {
@@ -177,13 +181,11 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
                 fn member(&self) -> (::core::primitive::usize, &dyn #t::WriteEntity) {
                     match self {
                         #(#members_of,)*
-                        #refused
                     }
                 }
                 fn set_state(&mut self, #state: #t::StoredState) {
                     match self {
                         #(#set_states,)*
-                        #refused
                     }
                 }
             }

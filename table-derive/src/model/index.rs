@@ -142,7 +142,7 @@ impl Index {
             let message =
                 format_args!("the query of an index is `by_` and its name, here `by_{}`; write `{rest}`", name.value);
             errors.at(name.span, message);
-            name.value = rest.to_owned();
+            name = Text { value: rest.to_owned(), span: name.span };
         }
         if report_missing_name(base, &name, on, on.is_some() && on == before, errors) {
             return None;
@@ -357,15 +357,15 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
 
 /// Reports variants in a path that are written as in Rust, and replaces them by the names of their columns.
 fn refuse_variants(path: &mut [Ident], errors: &mut Errors) {
-    for at in 1..path.len() {
-        let variant = path[at].to_string();
+    for step in path.iter_mut().skip(1) {
+        let variant = step.to_string();
         if variant.starts_with(char::is_uppercase) {
-            let column = Ident::new(&snake(&variant), path[at].span());
+            let column = Ident::new(&snake(&variant), step.span());
             errors.on(
-                &path[at],
+                &*step,
                 format_args!("a path has the names of columns; write `{column}` for the variant `{variant}`"),
             );
-            path[at] = column;
+            *step = column;
         }
     }
 }
@@ -545,8 +545,8 @@ fn when(base: Base<'_>, list: &List, parts: &mut Vec<Field>, errors: &mut Errors
     };
     if let ([Argument::Function(first)], Some(field)) = (arguments.as_slice(), path.path.get_ident())
         && let Some(function) = first.path.get_ident()
-        && base.fields.iter().any(|other| other.name == field.to_string())
-        && base.fields.iter().all(|other| other.name != function.to_string())
+        && base.fields.iter().any(|other| *field == other.name)
+        && base.fields.iter().all(|other| *function != other.name)
     {
         errors.at(span, format_args!("the field comes first; write `when({field}, {function})`"));
         return None;
