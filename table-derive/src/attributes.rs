@@ -9,7 +9,7 @@ mod synonyms;
 use std::ops::RangeInclusive;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::ToTokens as _;
+use quote::ToTokens;
 use syn::{
     Attribute, Expr, ExprLit, ExprPath, Ident, Lit, LitStr, MacroDelimiter, Member, Meta, MetaList, MetaNameValue,
     Path, Token,
@@ -250,6 +250,11 @@ impl Keys {
             let gap = if help.is_empty() { "" } else { "\n" };
             let help = match (key, &meta) {
                 ("copy", Meta::List(list)) => format!("help: for some properties, write `include({})`", list.tokens),
+                ("unique", Meta::List(list)) => format!(
+                    "help: for a value that is unique for each `{0}`: `same_partition, unique` if `{0}` is the partition key, or \
+                     `partition({0}), row(field), unique` on the struct",
+                    list.tokens
+                ),
                 ("each", Meta::List(list)) => {
                     format!("help: the encoding of the elements is an option of its own: `each, {}`", list.tokens)
                 }
@@ -265,7 +270,18 @@ impl Keys {
     pub(crate) fn text(&mut self, key: &'static str, errors: &mut Errors) -> Option<Text> {
         let meta = self.take(key, errors)?;
         let literal = literal_of(&meta);
-        if literal.is_none() && value_of(&meta).is_some_and(is_computed) {
+        if let (Some(Expr::Call(call)), "partition" | "row") = (value_of(&meta), key)
+            && let Expr::Path(function) = &*call.func
+            && function.path.get_ident().is_some_and(|name| EncodingOption::named(&name.to_string()).is_some())
+        {
+            let (field, encoding) = (call.args.first().map(ToTokens::to_token_stream), function.path.to_token_stream());
+            let field = field.map_or_else(|| "field".to_owned(), |field| written(&field));
+            let message = format_args!(
+                "`{key}` is a constant text; a key of a field has its encoding on it: write `#[{key}_key({encoding}…)]` on `{field}`, \
+                 such as `#[partition_key(hash = 16)]`"
+            );
+            errors.on(&meta, message);
+        } else if literal.is_none() && value_of(&meta).is_some_and(is_computed) {
             let message = "takes the text itself, because an attribute cannot read a constant or call a macro";
             let help = "help: write it in quotes; for the tables of an environment or a tenant, use \
                         `tables.with_prefix(…)`";
@@ -509,7 +525,12 @@ impl List {
         let list = MetaList { tokens: repaired(&self.list.tokens, &place, errors).0, ..self.list.clone() };
         match list.parse_args_with(Punctuated::<T, Token![,]>::parse_terminated) {
             Ok(items) if items.is_empty() => {
-                errors.on(&self.list, format_args!("`{0}()` is empty; write `{0}({example})`", self.key));
+                let help = if self.key == "partition" {
+                    "\nhelp: one order over all entities is `partition(id(hash = 16))`, with a field of the key, whose partitions are merged"
+                } else {
+                    ""
+                };
+                errors.on(&self.list, format_args!("`{0}()` is empty; write `{0}({example})`{help}", self.key));
                 Vec::new()
             }
             Ok(items) => items.into_iter().collect(),
@@ -763,6 +784,12 @@ fn advice(name: &str, attribute: &str, known: &[&str]) -> String {
     }
     match known {
         [] => format!("`#[{attribute}]` takes no keys here"),
+        _ if matches!(attribute, "partition_key" | "row_key") => {
+            format!(
+                "`#[{attribute}(…)]` takes {}; a further part of the key has `#[{attribute}]` on its own field",
+                list(known)
+            )
+        }
         _ => format!("`#[{attribute}(…)]` takes {}", list(known)),
     }
 }

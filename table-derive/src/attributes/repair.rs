@@ -92,7 +92,7 @@ impl Place<'_> {
                 let (name, rest) = (literal.parse_with(Ident::parse_any).ok()?, rest(1));
                 (format!("the key `{name}` must not be in quotes"), quote_spanned!(literal.span()=> #name #rest))
             }
-            [TokenTree::Ident(name), TokenTree::Punct(colon), ..] if is_alone(colon, ':') => {
+            [TokenTree::Ident(name), TokenTree::Punct(colon), ..] if is_alone(colon, ':') && !self.has_key_parts() => {
                 let (mut equals, rest) = (Punct::new('=', Spacing::Alone), rest(2));
                 equals.set_span(colon.span());
                 (
@@ -118,6 +118,11 @@ impl Place<'_> {
                 "a descending field has an encoding, `reverse` or, of a time, `reverse_time`".to_owned(),
                 quote_spanned!(name.span()=> #name(reverse)),
             ),
+            [TokenTree::Ident(name), TokenTree::Punct(colon), TokenTree::Ident(encoding)]
+                if self.has_key_parts() && matches!(colon.as_char(), ':' | '=') =>
+            {
+                ("the encoding of a field is in parentheses".to_owned(), quote_spanned!(name.span()=> #name(#encoding)))
+            }
             [TokenTree::Ident(name), TokenTree::Ident(order)] if self.has_key_parts() && is_order(order) => {
                 let order = order.to_string();
                 let is_descending = order.to_lowercase().starts_with('d') || order.starts_with("re");

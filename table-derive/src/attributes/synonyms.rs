@@ -91,8 +91,21 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["table"],
-        &["ttl", "expiry", "expire", "expires_at", "expires_in", "retention", "time_to_live"],
-        "write `expires = field`, with the field that holds the time; of logs, `slice = month(field)` drops whole tables",
+        &[
+            "ttl",
+            "expiry",
+            "expire",
+            "expires_at",
+            "expires_in",
+            "retention",
+            "time_to_live",
+            "after",
+            "expires_after",
+            "expire_after_seconds",
+            "lifetime",
+            "max_age",
+        ],
+        "write `expires = field`, with a field that holds the time of the end, such as `created + 1 hour`; of logs, `slice = month(field)` drops whole tables",
     ),
     (
         &["table"],
@@ -118,6 +131,32 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
         &["table"],
         &["connection", "connection_string", "account", "database", "schema", "endpoint"],
         "remove it: the store is that of the `Tables` which runs a query",
+    ),
+    (
+        &["table"],
+        &["prefix", "table_prefix"],
+        "the tables of an environment or a tenant are those of `tables.with_prefix(\"dev\")`; the beginning of a row key is \
+         `#[row_key(prefix = \"…\")]`",
+    ),
+    (
+        &["index"],
+        &["ttl", "expire", "expires", "expire_after_seconds", "expires_after"],
+        "an entity expires, and not an index: write `#[table(expires = until)]` on the struct",
+    ),
+    (
+        &["property"],
+        &["was", "old_name", "renamed_from", "previously", "former"],
+        "a field that was renamed keeps the name of its property: write `rename = \"…\"` with the old one",
+    ),
+    (
+        &["property"],
+        &["precision", "decimal", "places", "digits", "round"],
+        "write the amount as an integer, such as cents, or as a `rust_decimal::Decimal` with `scale = 2`",
+    ),
+    (
+        &["property"],
+        &["references", "foreign_key", "belongs_to", "has_many", "has_one", "relation"],
+        "remove it: the service has no foreign keys; the field holds the key of the other entity",
     ),
     (&["table"], &["crate_path", "crate_name"], "write `crate = some::path`"),
     (

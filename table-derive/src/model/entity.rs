@@ -107,7 +107,17 @@ impl Entity {
         let deny_unknown = keys.flag("deny_unknown", errors).is_some();
         // A struct without the key has version 1.
         let version = keys.number("version", 2..=MAX_VERSION, errors).map(|(_, version)| version);
-        let from = keys.path("from", errors);
+        let from = keys.path("from", errors).filter(|from| {
+            let is_own = from.is_ident(&input.ident);
+            if is_own {
+                let message = "is the struct itself; keep the older struct under another name, such as";
+                errors.on(
+                    from,
+                    format_args!("`{from}` {message} `{from}V1`, and write `from = {from}V1`", from = input.ident),
+                );
+            }
+            !is_own
+        });
         let skip_newer = keys.flag("skip_newer", errors).is_some();
         let times = [("expires", "until"), ("soft_delete", "deleted")]
             .map(|(key, example)| keys.field_path(key, example, errors));
@@ -188,6 +198,21 @@ impl Entity {
     /// Reports a constant key that names fields in braces, and makes the key of these fields.
     fn refuse_placeholders(&mut self, errors: &mut Errors) {
         let Self { fields, partition, row, .. } = self;
+        let of_field =
+            |key: &Key| key.constant.as_ref().and_then(|text| fields.iter().position(|field| field.name == text.value));
+        // One constant may be called as a field is. Two are a mistake.
+        if let (Some(first), Some(second)) = (of_field(partition), of_field(row)) {
+            for (key, attribute, field) in [(partition, "partition_key", first), (row, "row_key", second)] {
+                if let Some(Text { span, .. }) = key.constant.take() {
+                    let name = &fields[field].name;
+                    let message =
+                        format_args!("`{name}` is a field, not a constant; put `#[{attribute}]` on the field");
+                    errors.at(span, message);
+                }
+                key.parts.push(Part::plain(field, fields[field].ident.span()));
+            }
+            return;
+        }
         for (key, attribute) in [(partition, "partition_key"), (row, "row_key")] {
             let Some(Text { value, span }) = &key.constant else { continue };
             let inside = value.split('{').skip(1).filter_map(|rest| rest.split_once('}'));

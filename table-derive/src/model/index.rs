@@ -338,6 +338,24 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
             errors.on(ident, format_args!("the encoding of a field follows it; write `{inside}({encoding})`"));
             continue;
         }
+        if let Some(inside) = keys.only_name()
+            && ["month", "year", "day", "hour", "week", "date", "trunc", "date_trunc"].contains(&name.as_str())
+            && is_field(inside)
+            && !is_field(&name)
+        {
+            let message = format_args!(
+                "a key has the values of fields, and computes nothing; store the {name} of `{inside}` in a field of its own"
+            );
+            errors.on(ident, message);
+            continue;
+        }
+        if let Some(Field { name: before, .. }) = parts.last().and_then(|before: &Part| base.fields.get(before.field))
+            && EncodingOption::named(&name).is_some()
+            && !is_field(&name)
+        {
+            errors.on(ident, format_args!("the encoding of a field is in parentheses; write `{before}({name})`"));
+            continue;
+        }
         if ident == "each" && !is_field("each") {
             errors.on(ident, "`each` is written around a field; write `each(field)`");
             continue;

@@ -8,7 +8,8 @@ use crate::model::{
     codec::RowReader,
     entity::TableEntity,
     hints::{
-        Absent, Assign, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, TableStorage, TextSearch, Unset, missing,
+        Absent, Assign, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, EmptyText, NewFilter, TableStorage,
+        TextSearch, Unset, missing,
     },
     layout::{Parts, PropertyInfo, joined},
     property::{
@@ -264,7 +265,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
         let property = self.name();
         let value = S::arg_value(value).and_then(some).and_then(finite);
         let condition = value.map(|value| Condition::Compare { property: property.into(), operator, value });
-        Filter::new(condition.map_err(|problem| Problem::Value(property, problem)), 1)
+        Filter::made(condition.map_err(|problem| Problem::Value(property, problem)), 1)
     }
 
     /// Matches rows that have the property, with this value.
@@ -353,7 +354,6 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
             is_not_null() -> Filter<E>,
             exists() -> Filter<E>,
             not_exists() -> Filter<E>,
-            is_empty() -> Filter<E>,
     }
     missing! {
         ColumnOfOption:
@@ -370,9 +370,15 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
             lower() -> Self,
             upper() -> Self,
             trim() -> Self,
+            as_str() -> Self,
+            to_string() -> Self,
             abs() -> Self,
             eq_ignore_case<V>(V) -> Filter<E>,
             eq_ignore_ascii_case<V>(V) -> Filter<E>,
+    }
+    missing! {
+        EmptyText:
+            is_empty() -> Filter<E>,
     }
     missing! {
         ColumnOfTime:
@@ -511,7 +517,16 @@ pub struct Filter<E> {
 impl<E> Sealed<E> for Filter<E> {}
 
 impl<E> Filter<E> {
-    const fn new(condition: Result<Condition, Problem>, comparisons: usize) -> Self {
+    #[doc(hidden)]
+    #[allow(clippy::new_without_default, reason = "it cannot be called")]
+    pub fn new() -> Self
+    where
+        for<'never> TableStorage: NewFilter,
+    {
+        unreachable!("no type implements the hint")
+    }
+
+    const fn made(condition: Result<Condition, Problem>, comparisons: usize) -> Self {
         Self { condition, comparisons, types: PhantomData }
     }
 
@@ -524,7 +539,7 @@ impl<E> Filter<E> {
             (Ok(left), Ok(right)) if comparisons <= limits::COMPARISONS => Ok(with(left.into(), right.into())),
             _ => Err(Problem::TooMany),
         };
-        Filter::new(both, comparisons)
+        Filter::made(both, comparisons)
     }
 
     /// Matches rows whose enum at the place `P` is the variant with this name.
@@ -536,7 +551,7 @@ impl<E> Filter<E> {
             operator: Operator::Eq,
             value: Value::String(variant.to_owned()),
         };
-        Self::new(Ok(condition), 1)
+        Self::made(Ok(condition), 1)
     }
 
     /// Matches rows that match both filters.
@@ -561,7 +576,7 @@ impl<E> ops::Not for Filter<E> {
     type Output = Self;
 
     fn not(self) -> Self {
-        Self::new(self.condition.map(Condition::negated), self.comparisons)
+        Self::made(self.condition.map(Condition::negated), self.comparisons)
     }
 }
 
@@ -596,7 +611,7 @@ impl<E> fmt::Debug for Filter<E> {
 
 impl<E> Clone for Filter<E> {
     fn clone(&self) -> Self {
-        Self::new(self.condition.clone(), self.comparisons)
+        Self::made(self.condition.clone(), self.comparisons)
     }
 }
 

@@ -18,7 +18,7 @@ use table_store::{
 
 use crate::model::{
     codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, damaged},
-    hints::{FromClient, TableStorage},
+    hints::{FromClient, NoDefault, TableStorage},
     key::{KeyReader, KeyWriter},
     layout::{Holds, Layout, LayoutInfo, has_property},
     sealed::{Sealed, sealed},
@@ -519,6 +519,17 @@ where
     for<'never> TableStorage: FromClient,
 {
     fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        unreachable!("no type implements the hint")
+    }
+}
+
+/// For a `Stored` that is not there.
+#[doc(hidden)]
+impl<T> Default for Stored<T>
+where
+    for<'never> TableStorage: NoDefault,
+{
+    fn default() -> Self {
         unreachable!("no type implements the hint")
     }
 }

@@ -72,10 +72,22 @@ hints! {
     BoxSkipping: "a query that skips rows cannot be boxed, because its closure borrows", "not a method after `skip_unreadable`",
         "return the query boxed, and let the caller write `.skip_unreadable(|error| …)`";
     GenericKey: "a `PointKey` is a key of any point, and is made a query first", "write `key.into_point().get(&tables)`";
+    HasMore: "the last page has no cursor", "write `page.next.is_some()`";
     NextPage: "the next page is read by the query", "not a method of a page",
         "write `query.page(&tables, 20, page.next.as_deref())`; `page.next` is `None` on the last page";
     OneEntityJob: "a job is over the rows of one entity", "not a method of jobs",
         "run it for each entity: `tables.verify::<Post>().await?`, then `tables.verify::<Comment>().await?`";
+    UpdateIf: "`update` and `delete` write if the row has the version that a `Stored` has", "not a verb of `Tables`",
+        "with the ETag of a client: `tables.update(&mut Stored::new(post, etag))`, or `tables.delete(&Stored::new(post, etag))`",
+        "some of the properties: `tables.patch_if(T::key(…), &etag, |post| [post.likes.set(1)])`";
+    Restore: "an entity in the bin is restored with `restore`", "write `tables.restore(T::key(…)).await?`",
+        "`query.with_deleted()` and `.only_deleted()` find entities in the bin";
+    EmptyBin: "what was put into the bin long ago is removed with `sweep`", "write `tables.sweep::<Note>().deleted_before(age).await?`";
+    UseIndex: "each index has a query of its own", "not a method of queries", "write `Post::by_title(…)` for the index `title`";
+    WithExpired: "entities that have expired are absent, and no query finds them", "not a method of queries",
+        "`with_deleted` and `only_deleted` are for the bin of `#[table(soft_delete = …)]`";
+    NoDefault: "a `Stored` is what a query returned, and has no default", "take the entity first",
+        "write `.map(Stored::into_inner).unwrap_or_default()`";
     CreateIndex: "indexes are declared by attributes", "not a verb of `Tables`",
         "`tables.create::<Post>()` makes those of a new table",
         "an index that is added to a table with rows is built by `tables.backfill::<Post>(\"title\")`";
@@ -157,8 +169,14 @@ hints! {
     ColumnOfOption: "a column is not a value: an `Option` is compared as the value in it", "remove this call",
         "write `post.url.eq(\"x\")`; rows without the property match no comparison";
     ColumnOfText: "a column is not a value, and the service computes nothing from it", "remove this call",
+        "compare the column itself: `post.title.eq(\"Keys\")`",
         "comparisons without regard to case: `#[index(title, lowercase, …)]`, and `Post::by_title(…).eq(\"keys\")`",
         "for anything else, read the entities and look at each";
+    EmptyText: "a column is not a value", "compare it with an empty text",
+        "write `post.title.eq(\"\")`; an `Option` with `None` is no property, which no filter can ask for";
+    NewFilter: "a filter begins with a comparison", "no such constructor",
+        "write `post.likes.ge(1)`, and `.and(…)` for more; of a list, `filters.into_iter().reduce(|all, one| all.and(one))`",
+        "a filter that may be missing is an `Option` of one, which `filter` takes";
     ColumnOfTime: "a column is not a value, and the service computes nothing from it", "remove this call",
         "write a range of times: `post.at.ge(from).and(post.at.lt(to))`, or `.range(from..to)` on a query by a key with the time";
     Compare: "columns are compared with `eq`, `ne`, `lt`, `le`, `gt` and `ge`", "not a comparison",

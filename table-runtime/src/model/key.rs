@@ -88,7 +88,7 @@ use crate::model::sealed::Sealed;
             `u64` for `usize`, and an integer such as cents for a float; an `Option` can be in an index, and not in the entity's own key",
     note = "an index over a collection needs `each`, for a row for each element: `#[index(tag, each)]`, or `row(each(tags))`",
     note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it; of a struct, an index names a field on the entity: \
-            `#[index(city, same_partition, row(address.city))]`"
+            `#[index(city, same_partition, row(address.city))]`, and of an enum with data `row(payment.card.last4)`"
 )]
 pub trait KeyPart: Sized {
     /// Kind of the type, which determines its encodings.

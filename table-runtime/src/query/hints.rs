@@ -16,7 +16,7 @@ use crate::{
     model::hints::{
         After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Exists, Iterate,
         Join, Last, Len, Limit, Narrow, OneOf, OneRow, OrFilter, Order, RowsOfPoint, Run, Skip, SliceOf, TableStorage,
-        TextSearch, Where, WritePoint, WriteRows, missing,
+        TextSearch, UseIndex, Where, WithExpired, WritePoint, WriteRows, missing,
     },
 };
 
@@ -78,6 +78,16 @@ macro_rules! missing_of_rows {
                 merge<Q>(Q) -> Self,
                 union_all<Q>(Q) -> Self,
                 zip<Q>(Q) -> Self,
+        }
+        missing! {
+            UseIndex:
+                index_name<N>(N) -> Self,
+                use_index<N>(N) -> Self,
+        }
+        missing! {
+            WithExpired:
+                with_expired() -> Self,
+                include_expired() -> Self,
         }
         missing! {
             SliceOf:

@@ -22,7 +22,7 @@ use crate::{
     client::tables::Tables,
     model::{
         entity::{Stored, WithETag},
-        hints::{NextPage, TableStorage, missing},
+        hints::{HasMore, NextPage, TableStorage, missing},
     },
     read::{FoundRow, OnUnreadable, Position, Skipping, Source, Visit},
 };
@@ -49,6 +49,13 @@ impl<T> PageOf<T> {
         NextPage:
             next(&Tables) -> Ready<Result<Self>>,
             next_page(&Tables) -> Ready<Result<Self>>,
+    }
+
+    missing! {
+        HasMore:
+            has_more() -> bool,
+            has_next() -> bool,
+            is_last() -> bool,
     }
 
     /// Returns the number of entities of the page.

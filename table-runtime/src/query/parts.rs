@@ -107,7 +107,9 @@ impl<T: KeyPart, N: Ranged<T::Kind>, T2, N2, R> Sorted for (Part<T, N>, (Part<T2
     label = "every part of this key has its value, or a range or `starts_with` came before",
     note = "parts are narrowed in their order, and a range or `starts_with` comes last: call `eq` before it",
     note = "for a property that is not in the key, use `filter`; a field of the key can be a property too, with \
-            `#[property]`"
+            `#[property]`",
+    note = "the value of an index in other partitions is whole, as the argument of `by_NAME`: for beginnings, the index has \
+            `partition(email(first = 1)), row(email)`"
 )]
 pub trait HasPart: Sized {
     #[doc(hidden)]

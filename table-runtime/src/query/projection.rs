@@ -62,7 +62,7 @@ pub trait Projection<E>: View<Entity = E> {
     message = "a projection's field has the type of the entity's: `{Self}`, not `{P}`",
     label = "the entity's field is a `{Self}`",
     note = "a projection with a lifetime, such as `struct Headline<'a>`, can borrow a text as `&'a str`",
-    note = "a row may be without a field of an `Option` or of an enum: it is an `Option<{Self}>`"
+    note = "a row may be without a field inside of an `Option` or of a variant: a projection has it as an `Option`"
 )]
 pub trait SameAs<P, M>: Sized {
     #[doc(hidden)]

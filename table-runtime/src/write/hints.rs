@@ -12,8 +12,9 @@ use crate::{
     client::tables::Tables,
     model::entity::Stored,
     model::hints::{
-        Begin, BulkSize, Commit, CreateIndex, CreateTable, DeleteByKey, DeleteMany, DropTable, InsertEach, InsertMany,
-        Put, Read, ReadFirst, Rollback, SendBulk, TableStorage, UpdateMany, missing,
+        Begin, BulkSize, Commit, CreateIndex, CreateTable, DeleteByKey, DeleteEach, DeleteMany, DropTable, EmptyBin,
+        InsertEach, InsertMany, Put, Read, ReadFirst, Restore, Rollback, SendBulk, TableStorage, UpdateIf, UpdateMany,
+        missing,
     },
     query::Point,
     write::{bulk::Bulk, transaction::Transaction},
@@ -74,6 +75,30 @@ impl Tables {
             create_table_if_not_exists<T>(T) -> Ready<Result<()>>,
             create_all<T>() -> Ready<Result<()>>,
             ensure_table<T>() -> Ready<Result<()>>,
+    }
+    missing! {
+        UpdateIf:
+            update_if<E, T>(E, T) -> Ready<Result<ETag>>,
+            upsert_if<E, T>(E, T) -> Ready<Result<ETag>>,
+            replace_if<E, T>(E, T) -> Ready<Result<ETag>>,
+            remove_if<E, T>(E, T) -> Ready<Result<()>>,
+            delete_if<E, T>(E, T) -> Ready<Result<()>>,
+    }
+    missing! {
+        DeleteEach:
+            soft_delete_all<Q>(Q) -> Ready<Result<BulkProgress>>,
+            restore_all<Q>(Q) -> Ready<Result<BulkProgress>>,
+    }
+    missing! {
+        Restore:
+            undelete<K>(K) -> Ready<Result<bool>>,
+            undo_delete<K>(K) -> Ready<Result<bool>>,
+            recover<K>(K) -> Ready<Result<bool>>,
+    }
+    missing! {
+        EmptyBin:
+            empty_bin<E>() -> Ready<Result<()>>,
+            purge<E>() -> Ready<Result<()>>,
     }
     missing! {
         CreateIndex:
