@@ -32,7 +32,7 @@ async fn run(tables: &Tables, from: Option<u32>) -> Result<()> {
     Ok(())
 }
 
-fn keys(post: &Post) -> String {
+fn keys(post: Post) -> String {
     post.row_key()
 }
 
