@@ -319,7 +319,7 @@ fn unique_value_can_be_taken(entity: &Entity, index: &Index, errors: &mut Errors
     }
 }
 
-/// Checks that an index finds more than `by_key` does.
+/// Checks that an index in the partition finds more than `by_key` does.
 fn partition_key_is_not_repeated(entity: &Entity, index: &Index, errors: &mut Errors) {
     let [own] = entity.partition.parts.as_slice() else { return };
     let mut values = index.values();
@@ -328,7 +328,9 @@ fn partition_key_is_not_repeated(entity: &Entity, index: &Index, errors: &mut Er
         && value.encoding == own.encoding
         && !is_hash(value)
         && value.each.is_none()
+        && !index.is_cross_partition()
         && index.unique.is_none()
+        && index.list.is_none()
         && index.when.is_none()
     {
         let message = format_args!(

@@ -7,7 +7,6 @@ use super::{
     field::{Field, FieldRef, Storage, Strategy},
     key::{Key, Part},
     lifecycle::Lifecycle,
-    nested::snake,
     refused,
 };
 use crate::{
@@ -304,14 +303,15 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
     let is_field = |name: &str| base.fields.iter().any(|field| field.name == name);
     let mut parts = Vec::new();
     for ListedField { mut path, each, mut keys } in list.fields("index", is_field, errors) {
+        // A field of a struct may be called `time` or `first` too.
+        let has_no_parts = |name: &Ident| base.fields.iter().any(|field| *name == field.name && field.may_be_key());
         if let [field, encoding] = path.as_slice()
             && EncodingOption::named(&encoding.to_string()).is_some()
-            && is_field(&field.to_string())
+            && has_no_parts(field)
         {
             errors.on(encoding, format_args!("the encoding of a field is in parentheses; write `{field}({encoding})`"));
             path.pop();
         }
-        refuse_variants(&mut path, errors);
         let [ident] = path.as_slice() else {
             if let Some(field) = part_at(base, &path, fields, errors) {
                 let (encoding, span) = Encoding::read(&mut keys, errors);
@@ -371,21 +371,6 @@ fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Err
         }
     }
     parts
-}
-
-/// Reports variants in a path that are written as in Rust, and replaces them by the names of their columns.
-fn refuse_variants(path: &mut [Ident], errors: &mut Errors) {
-    for step in path.iter_mut().skip(1) {
-        let variant = step.to_string();
-        if variant.starts_with(char::is_uppercase) {
-            let column = Ident::new(&snake(&variant), step.span());
-            errors.on(
-                &*step,
-                format_args!("a path has the names of columns; write `{column}` for the variant `{variant}`"),
-            );
-            *step = column;
-        }
-    }
 }
 
 /// Makes elements of all parts of a field of which one is an element, and reports the others.

@@ -179,7 +179,7 @@ fn variants(data: &DataEnum, style: Case, errors: &mut Errors) -> Vec<Variant> {
 }
 
 /// Returns a variant's name as the name of a function: `HTTPServer` is `http_server`.
-pub(super) fn snake(ident: &str) -> String {
+fn snake(ident: &str) -> String {
     let letters: Vec<_> = ident.chars().collect();
     let mut name = String::new();
     for (at, letter) in letters.iter().enumerate() {

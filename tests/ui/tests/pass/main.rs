@@ -11,6 +11,7 @@
 pub mod entity;
 pub mod generic;
 pub mod groups;
+pub mod index_paths;
 pub mod indexes;
 pub mod lifecycle;
 pub mod lints;

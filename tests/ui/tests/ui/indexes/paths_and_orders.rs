@@ -16,7 +16,7 @@ enum Payment {
 #[index(posted, same_partition, row(likes.reverse))]
 #[index(shown, same_partition, row(likes), when(!draft))]
 #[index(wide, same_partition, row(likes), include(address.city))]
-#[index(card, same_partition, row(payment.Card.last4))]
+#[index(card, same_partition, row(payment.card.last4))]
 #[index(hashed, partition(hash = 16))]
 #[index(lower, same_partition, row(lower(title)))]
 #[index(address.city, same_partition)]
