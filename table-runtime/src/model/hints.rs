@@ -46,7 +46,7 @@ hints! {
     SliceOf: "the slices that a query reads follow from its range of the time", "not a method of queries",
         "write `.range(from..to)` for the time";
     After: "a query continues at the cursor of a page", "not a method of queries",
-        "write `.page(&tables, 20, cursor)`, with `None` for the first page and `page.cursor` of the page before for the next";
+        "write `.page(&tables, 20, cursor)`, with `None` for the first page and `page.next.as_deref()` of the page before for the next";
     Last: "rows are read in one direction", "not a way to run a query",
         "put `reverse` on the key part, or `reverse_time` on a time, and write `.first(&tables).await?`",
         "of a short range: the last of the `Vec` that `.all(&tables).await?` returns";

@@ -74,7 +74,7 @@ impl<T> PageOf<T> {
     }
 }
 
-/// The entity at this position of the page.
+/// The entity at this position of the page. Panics if the page has fewer entities, as a `Vec` does.
 impl<T> Index<usize> for PageOf<T> {
     type Output = T;
 

@@ -34,7 +34,8 @@ async fn pages_hold_every_row_once(store: &Store) -> Result<()> {
         let (mut ids, mut cursor, mut pages) = (Vec::new(), None, 0);
         loop {
             let page = Post::by_key("Marcus").page(&store.tables, size, cursor.as_deref()).await?;
-            assert!(page.entities.len() <= size);
+            assert!(page.len() <= size && page.is_empty() == page.entities.is_empty());
+            assert!((0..page.len()).all(|at| page[at] == page.entities[at]));
             for post in &page {
                 ids.push(post.id);
             }
