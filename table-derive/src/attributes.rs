@@ -247,7 +247,6 @@ impl Keys {
     pub(crate) fn flag_with(&mut self, key: &'static str, help: &str, errors: &mut Errors) -> Option<Span> {
         let meta = self.take(key, errors)?;
         if !matches!(meta, Meta::Path(_)) {
-            let gap = if help.is_empty() { "" } else { "\n" };
             let help = match (key, &meta) {
                 ("copy", Meta::List(list)) => format!("help: for some properties, write `include({})`", list.tokens),
                 ("unique", Meta::List(list)) => format!(
@@ -260,7 +259,7 @@ impl Keys {
                 }
                 _ => help.to_owned(),
             };
-            let gap = if help.is_empty() { gap } else { "\n" };
+            let gap = if help.is_empty() { "" } else { "\n" };
             errors.on(&meta, format_args!("`{key}` takes no value; write `{key}`{gap}{help}"));
         }
         Some(meta.path().span())
@@ -274,12 +273,11 @@ impl Keys {
             && let Expr::Path(function) = &*call.func
             && function.path.get_ident().is_some_and(|name| EncodingOption::named(&name.to_string()).is_some())
         {
-            let (field, encoding) = (call.args.first().map(ToTokens::to_token_stream), function.path.to_token_stream());
-            let field = field.map_or_else(|| "field".to_owned(), |field| written(&field));
-            let message = format_args!(
-                "`{key}` is a constant text; a key of a field has its encoding on it: write `#[{key}_key({encoding}…)]` on `{field}`, \
-                 such as `#[partition_key(hash = 16)]`"
-            );
+            let field = call.args.first().map_or_else(|| "field".to_owned(), |field| written(&field.to_token_stream()));
+            let encoding = written(&function.path.to_token_stream());
+            let encoding = if encoding == "hash" { "hash = 16" } else { &encoding };
+            let message =
+                format_args!("`{key}` is a constant text; write `#[{key}_key({encoding})]` on the field `{field}`");
             errors.on(&meta, message);
         } else if literal.is_none() && value_of(&meta).is_some_and(is_computed) {
             let message = "takes the text itself, because an attribute cannot read a constant or call a macro";
@@ -508,6 +506,10 @@ impl Keys {
     }
 }
 
+/// What to write for an index in one partition, or in no named one.
+const ONE_ORDER: &str = "help: one order over all entities is `partition(id(hash = 16))`, with a field of the key, whose \
+                         partitions are merged";
+
 /// List in parentheses after a key.
 pub(crate) struct List {
     key: &'static str,
@@ -525,11 +527,7 @@ impl List {
         let list = MetaList { tokens: repaired(&self.list.tokens, &place, errors).0, ..self.list.clone() };
         match list.parse_args_with(Punctuated::<T, Token![,]>::parse_terminated) {
             Ok(items) if items.is_empty() => {
-                let help = if self.key == "partition" {
-                    "\nhelp: one order over all entities is `partition(id(hash = 16))`, with a field of the key, whose partitions are merged"
-                } else {
-                    ""
-                };
+                let help = if self.key == "partition" { format!("\n{ONE_ORDER}") } else { String::new() };
                 errors.on(&self.list, format_args!("`{0}()` is empty; write `{0}({example})`{help}", self.key));
                 Vec::new()
             }
@@ -610,9 +608,8 @@ impl List {
     ) -> Vec<ListedField> {
         if let Some(text) = self.constant(&is_field) {
             let message = format_args!(
-                "`{0}(…)` takes fields, and `{1}` is none: an index has no constant key\n\
-                 help: one order over all entities is `partition(id(hash = 16))`, with a field of the key, whose partitions are \
-                 merged; or store the constant in a field",
+                "`{0}(…)` takes fields, and `{1}` is none: an index has no constant key\n{ONE_ORDER}; or store the \
+                 constant in a field",
                 self.key,
                 text.value()
             );
@@ -750,12 +747,9 @@ pub(crate) fn refuse(attributes: &[Attribute], names: &[&str], here: &str, error
                     format!("write `#[table({inside})]`")
                 }
                 None if *name == "property"
-                    && ["tag", "content", "untagged"].iter().any(|key| inside.starts_with(key)) =>
+                    && let Some(advice) = synonyms::advice_on_type(&inside) =>
                 {
-                    "remove it: the name of an enum's variant is the property with the name of the field".to_owned()
-                }
-                None if *name == "property" && inside.starts_with("transparent") => {
-                    "remove it: a newtype is stored like its field".to_owned()
+                    advice
                 }
                 None if here == "in a newtype" => {
                     "put it on the field of the entity whose type is the newtype".to_owned()

@@ -200,7 +200,7 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (&["projection"], &["json", "text"], "remove it: the entity says how its fields are stored"),
     (
         &["index"],
-        &["key", "keys", "field", "by"],
+        &["key", "field"],
         "an index on a field is over this field; over others, write it on the struct: `#[index(name, partition(field), row(other))]`",
     ),
     (
@@ -216,7 +216,8 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (
         &["index"],
         &["async", "eventual", "eventually", "consistent", "lazy", "background"],
-        "remove it: rows in the partition are written with the entity, and others are repaired by the next writer",
+        "remove it: rows in the partition are written in the entity's transaction, and others in steps between which readers see \
+         no wrong entity",
     ),
     (&["table"], &["case", "naming"], "write `rename_all = \"…\"`"),
     (&["table"], &["deny_unknown_fields", "strict"], "write `deny_unknown`"),
@@ -326,6 +327,7 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
         &["tag", "content", "untagged"],
         "remove it: the name of an enum's variant is the property with the name of the field",
     ),
+    (&["property"], &["transparent"], "remove it: a newtype is stored like its field"),
     (
         &["property"],
         &["auto", "auto_increment", "autoincrement", "generated", "identity", "auto_now"],
@@ -340,6 +342,14 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (&["projection"], &["fields", "columns", "only"], "the projection has the fields of this struct"),
     (&["projection"], &["from", "entity", "table"], "write `of = Post`"),
 ];
+
+/// Keys of serde on types.
+const OF_TYPES: [&str; 4] = ["tag", "content", "untagged", "transparent"];
+
+/// Returns what to write instead of keys of serde in a `#[property(…)]` on a type.
+pub(super) fn advice_on_type(keys: &str) -> Option<String> {
+    OF_TYPES.iter().find(|key| keys.starts_with(**key)).and_then(|key| advice(key, "property"))
+}
 
 /// Attributes with the keys that no other attribute has, and the places of the attributes.
 const ELSEWHERE: &[(&str, &str, &[&str])] = &[
@@ -392,4 +402,50 @@ pub(super) fn advice(name: &str, attribute: &str) -> Option<String> {
     } else {
         format!("an encoding belongs to a key part; write `#[row_key({name})]` or `#[partition_key({name})]`")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use quote::format_ident;
+    use syn::{Attribute, DeriveInput, parse_quote};
+
+    use super::{ELSEWHERE, SYNONYMS};
+
+    /// The first entry counts, so a second one would never be read.
+    #[test]
+    fn no_name_has_two_entries() {
+        let mut known = HashSet::new();
+        for (attributes, names, _) in SYNONYMS {
+            for pair in attributes.iter().flat_map(|attribute| names.iter().map(move |name| (*attribute, *name))) {
+                assert!(known.insert(pair), "{pair:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_attribute_has_the_keys_that_messages_give_it() {
+        for (attribute, place, keys) in ELSEWHERE {
+            for key in *keys {
+                let (name, key) = (format_ident!("{attribute}"), format_ident!("{key}"));
+                let given: Attribute = if *attribute == "index" {
+                    parse_quote!(#[index(title, #key)])
+                } else {
+                    parse_quote!(#[#name(#key)])
+                };
+                let (on_struct, on_field) =
+                    if *place == "on the struct" { (Some(given), None) } else { (None, Some(given)) };
+                let input: DeriveInput = parse_quote! {
+                    #on_struct
+                    struct Post {
+                        #on_field
+                        title: String,
+                    }
+                };
+                let code = crate::table_entity(&input).to_string();
+                assert!(!code.contains(&format!("unknown key `{key}`")), "{attribute}: {key}");
+            }
+        }
+    }
 }

@@ -195,7 +195,8 @@ impl Entity {
         self.fields.push(Field::read(ident, declared, style, errors));
     }
 
-    /// Reports a constant key that names fields in braces, and makes the key of these fields.
+    /// Reports constants that are meant as fields, `{author}` in one of them or a field's name in both, and makes the keys of
+    /// these fields.
     fn refuse_placeholders(&mut self, errors: &mut Errors) {
         let Self { fields, partition, row, .. } = self;
         let of_field =

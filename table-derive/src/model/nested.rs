@@ -221,12 +221,13 @@ fn variant_data(
             refuse_keys(&value.attrs, column, errors);
             let mut field = Field::read(&column_ident(column, declared.ident.span()), value, Case::Pascal, errors);
             field.refuse_type(errors);
+            // The field has read its name already, which the variant's replaces.
             let has_own_name = Keys::read(&value.attrs, "property", &mut Errors::default()).has("rename");
             match &mut field.storage {
                 Storage::Property(property) if property.prefix.is_none() && !has_own_name => property.name = piece,
                 Storage::Property(_) => errors.on(
                     value,
-                    "the names begin with the variant's; write `#[property(rename = \"…\")]` on the variant",
+                    "the value is stored under the variant's name; write `#[property(rename = \"…\")]` on the variant",
                 ),
                 Storage::Skipped(span) => errors.at(*span, "the value of a variant is stored; remove `skip`"),
                 Storage::Refused | Storage::Part(_) => {}

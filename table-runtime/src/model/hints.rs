@@ -140,6 +140,7 @@ hints! {
         "`sweep` deletes what has expired whenever that was";
     BulkSize: "bulk writes choose the size of their transactions", "not an option of bulk writes",
         "`.side_by_side(16)` says how many transactions are sent at once";
+    SideBySide: "the number of transactions that are sent at once is set with `side_by_side`", "write `.side_by_side(16)`";
     SendBulk: "bulk writes are sent by `.await`", "remove this call",
         "write `tables.insert_all(&posts).await?`";
     Connect: "tables are opened with `connect`, `open` or `in_memory`", "no such constructor",

@@ -13,8 +13,8 @@ use crate::{
     model::entity::Stored,
     model::hints::{
         Begin, BulkSize, Commit, CreateIndex, CreateTable, DeleteByKey, DeleteEach, DeleteMany, DropTable, EmptyBin,
-        InsertEach, InsertMany, Put, Read, ReadFirst, Restore, Rollback, SendBulk, TableStorage, UpdateIf, UpdateMany,
-        missing,
+        InsertEach, InsertMany, Put, Read, ReadFirst, Restore, Rollback, SendBulk, SideBySide, TableStorage, UpdateIf,
+        UpdateMany, missing,
     },
     query::Point,
     write::{bulk::Bulk, transaction::Transaction},
@@ -173,6 +173,9 @@ impl Bulk<'_> {
         BulkSize:
             batch_size<N>(N) -> Self,
             chunk_size<N>(N) -> Self,
+    }
+    missing! {
+        SideBySide:
             concurrency<N>(N) -> Self,
             parallel<N>(N) -> Self,
     }

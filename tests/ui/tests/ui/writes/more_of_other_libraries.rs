@@ -25,6 +25,7 @@ async fn run(tables: &Tables, post: &Post) -> Result<()> {
     tables.transaction().put(post).commit().await?;
     tables.transaction().delete_all([post]).commit().await?;
     tables.insert_all([post.clone()]).batch_size(100).await?;
+    tables.insert_all([post.clone()]).concurrency(8).await?;
     tables.insert_all([post.clone()]).commit().await?;
     Tables::from_connection_string("UseDevelopmentStorage=true")?;
     Ok(())
