@@ -64,6 +64,11 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     ),
     (&["index"], &["non_unique", "not_unique", "nonunique"], "remove it: an index without `unique` is not unique"),
     (&["index"], &["where", "filter", "condition", "if"], "write `when(field, path)`, with the path of a function"),
+    (
+        &["index"],
+        &["limit", "top", "take", "max_rows"],
+        "remove it: an index has a row of every entity, and a query reads the first of them with `take(10)`",
+    ),
     (&["index"], &["sparse"], "remove it: an entity with `None` in an indexed `Option` has no row"),
     (&["table"], &["table_name", "tablename", "table"], "write `name = \"…\"`"),
     (

@@ -107,7 +107,8 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
             .collect();
         let holds = Ident::new("holds", path.span().resolved_at(Span::mixed_site()));
         let t = context.runtime.at(path.span());
-        let call = quote_spanned!(path.span()=> let #holds: #t::bool = #path(#(#fields),*););
+        // In a call, the compiler would propose a method of a field for an unknown function. In a block, the path is a value.
+        let call = quote_spanned!(path.span()=> let #holds: #t::bool = { #path }(#(#fields),*););
         quote!(#reached #call if !#holds { #absent; })
     });
     let mut fields: Vec<usize> = Vec::new();

@@ -126,6 +126,12 @@ hints! {
         "with the version that a client sent back: `Stored::new(post, if_match.parse()?)`",
         "without a version: `tables.upsert(&post)`";
     InsertMany: "many entities are written with `insert_all` and `upsert_all`", "not a verb of `Tables`";
+    OnConflict: "`insert_all` reports each entity that exists, and writes the others", "not an option of bulk writes",
+        "to replace the rows that exist, write `tables.upsert_all(&posts)`",
+        "`failures` of the error has `Error::AlreadyExists` for each of the others";
+    FindOrInsert: "`insert` refuses a row that exists, with `Error::AlreadyExists`", "no such verb",
+        "to keep a row that exists, accept the error: `Err(Error::AlreadyExists(_)) => …`, and read it with `T::key(…).get(&tables)`",
+        "to insert or change: `tables.modify_or_insert(&first, |visits| visits.count += 1)`, which returns the entity";
     Begin: "a transaction begins with `transaction`", "not a verb of `Tables`",
         "write `tables.transaction().insert(&post).remove(key).commit().await?`";
     DeleteSkips: "`delete_all` deletes what can be read, and reports the other rows", "remove `skip_unreadable`",

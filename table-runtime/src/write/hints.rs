@@ -13,8 +13,8 @@ use crate::{
     model::entity::Stored,
     model::hints::{
         Begin, BulkSize, Commit, CreateIndex, CreateTable, DeleteByKey, DeleteEach, DeleteMany, DropTable, EmptyBin,
-        InsertEach, InsertMany, Put, Read, ReadFirst, Restore, Rollback, SendBulk, SideBySide, TableStorage, UpdateIf,
-        UpdateMany, missing,
+        FindOrInsert, InsertEach, InsertMany, OnConflict, Put, Read, ReadFirst, Restore, Rollback, SendBulk,
+        SideBySide, TableStorage, UpdateIf, UpdateMany, missing,
     },
     query::Point,
     write::{bulk::Bulk, transaction::Transaction},
@@ -46,6 +46,16 @@ impl Tables {
             patch_all<E, S>(E, S) -> Ready<Result<()>>,
             modify_all<E, S>(E, S) -> Ready<Result<()>>,
             merge_all<E>(E) -> Ready<Result<BulkProgress>>,
+    }
+    missing! {
+        FindOrInsert:
+            get_or_insert<E>(E) -> Ready<Result<Stored<E>>>,
+            get_or_create<E>(E) -> Ready<Result<Stored<E>>>,
+            find_or_create<E>(E) -> Ready<Result<Stored<E>>>,
+            insert_or_ignore<E>(E) -> Ready<Result<ETag>>,
+            insert_if_absent<E>(E) -> Ready<Result<ETag>>,
+            insert_if_not_exists<E>(E) -> Ready<Result<ETag>>,
+            try_insert<E>(E) -> Ready<Result<ETag>>,
     }
     missing! {
         Read:
@@ -110,6 +120,9 @@ impl Tables {
         DropTable:
             drop_table<T>(T) -> Ready<Result<()>>,
             delete_table<T>(T) -> Ready<Result<()>>,
+            // Without an argument, a call of each names its type.
+            truncate<T>() -> Ready<Result<()>>,
+            clear<T>() -> Ready<Result<()>>,
     }
     missing! {
         Begin:
@@ -178,6 +191,15 @@ impl Bulk<'_> {
         SideBySide:
             concurrency<N>(N) -> Self,
             parallel<N>(N) -> Self,
+    }
+    missing! {
+        OnConflict:
+            on_conflict<C>(C) -> Self,
+            on_conflict_do_nothing() -> Self,
+            ignore_duplicates() -> Self,
+            skip_duplicates() -> Self,
+            ignore_existing() -> Self,
+            skip_existing() -> Self,
     }
     missing! {
         SendBulk:

@@ -8,7 +8,7 @@ use table_runtime::{Projection, Result, TableEntity, Tables};
 #[derive(TableEntity)]
 #[allow(non_snake_case)]
 #[index(newest(partition(Title), row(id), copy))]
-#[index(liked(partition(Likes), row(id), copy))]
+#[index(liked(partition(Likes), row(id), copy, when(Title, is_named)))]
 #[allow(dead_code)]
 struct Post {
     #[partition_key]
@@ -18,6 +18,10 @@ struct Post {
     Title: String,
     Likes: i64,
     Url: Option<Cow<'static, str>>,
+}
+
+const fn is_named(title: &str) -> bool {
+    !title.is_empty()
 }
 
 #[derive(TableEntity)]
