@@ -3,6 +3,7 @@
 //! A key that no caller takes is unknown. Therefore the code that takes the keys is the only list of the known keys, and
 //! suggestions for a misspelt key come from that list.
 
+mod foreign;
 mod repair;
 mod synonyms;
 
@@ -20,6 +21,7 @@ use syn::{
     token,
 };
 
+pub(crate) use self::foreign::refuse_foreign;
 use self::repair::{AloneText, Items, Place, repaired, written};
 use crate::{
     encoding_option::EncodingOption,

@@ -206,7 +206,39 @@ use crate::{
 ///
 /// No prefix in a table may begin with another one, so that rows cannot collide. An entity with an index in its own table
 /// has a prefix too: `{field}-` with its first row key field, or the text of `#[row_key(prefix = "…")]`.
-#[proc_macro_derive(TableEntity, attributes(table, partition_key, row_key, property, index))]
+///
+/// Attributes of other libraries, such as `#[unique]` and `#[primary_key]`, are errors that say what to write.
+#[proc_macro_derive(
+    TableEntity,
+    attributes(
+        table,
+        partition_key,
+        row_key,
+        property,
+        index,
+        // Those of other libraries: see `attributes::foreign`.
+        key,
+        primary_key,
+        hash_key,
+        sort_key,
+        range_key,
+        unique,
+        indexes,
+        reverse,
+        reverse_time,
+        lowercase,
+        expires,
+        ttl,
+        soft_delete,
+        etag,
+        version,
+        timestamp,
+        json,
+        text,
+        rename,
+        skip
+    )
+)]
 pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     table_entity(&parse_macro_input!(input)).into()
 }

@@ -81,6 +81,11 @@ fn dense(code: &str) -> String {
     dense
 }
 
+/// Returns a variable that only the derive sees, at a place in the user's code.
+fn variable(name: &str, place: Span) -> Ident {
+    Ident::new(name, place.resolved_at(Span::mixed_site()))
+}
+
 /// Returns the statements that return early if the entity has no row in the index, and otherwise assign the values of
 /// the index to variables.
 pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
@@ -97,15 +102,18 @@ pub(super) fn present(context: &Context<'_>, index: &Index) -> TokenStream {
                 let span = path.span();
                 let field = &entity.fields[condition.field];
                 let (ident, this, t) = (at(&field.ident, span), this(span), context.runtime.at(span));
-                let Some(steps) = field.path() else { return quote_spanned!(span=> &#this.#ident) };
-                let (value, argument) = (reach(context, steps, span), local(&format!("when{}", condition.field)));
-                reached.extend(quote! {
-                    let #here::Some(#argument) = #t::reached(#value) else { #absent };
+                let argument = variable(&format!("when{}", condition.field), span);
+                reached.extend(match field.path() {
+                    None => quote_spanned!(span=> let #argument = &#this.#ident;),
+                    Some(steps) => {
+                        let value = reach(context, steps, span);
+                        quote!(let #here::Some(#argument) = #t::reached(#value) else { #absent };)
+                    }
                 });
                 quote!(#argument)
             })
             .collect();
-        let holds = Ident::new("holds", path.span().resolved_at(Span::mixed_site()));
+        let holds = variable("holds", path.span());
         let t = context.runtime.at(path.span());
         // In a call, the compiler would propose a method of a field for an unknown function. In a block, the path is a value.
         let call = quote_spanned!(path.span()=> let #holds: #t::bool = { #path }(#(#fields),*););

@@ -15,7 +15,7 @@ use super::{
     slice::Slice,
 };
 use crate::{
-    attributes::{Keys, refuse},
+    attributes::{Keys, refuse, refuse_foreign},
     case::Case,
     errors::Errors,
     runtime::Runtime,
@@ -84,6 +84,7 @@ impl Entity {
     pub(crate) fn read(input: &DeriveInput, errors: &mut Errors) -> Option<Self> {
         refuse_lifetimes(input, errors);
         refuse(&input.attrs, &["partition_key", "row_key", "property"], "on a struct", errors);
+        let mut has_foreign_key = refuse_foreign(&input.attrs, errors).key;
         let runtime = Runtime::read(&input.attrs, "table");
         let mut keys = Keys::read(&input.attrs, "table", errors);
         let name = input.ident.unraw().to_string();
@@ -152,10 +153,19 @@ impl Entity {
         let mut indexes: Vec<_> = Keys::read_each(&input.attrs, "index", errors).map(|keys| (keys, None)).collect();
         for (at, field) in named_fields(input, errors)?.enumerate() {
             entity.read_field(at, field, style, errors);
+            let foreign = refuse_foreign(&field.attrs, errors);
+            has_foreign_key |= foreign.key;
+            if let (true, Some(field)) = (foreign.storage, entity.fields.last_mut()) {
+                field.storage = Storage::Refused;
+            }
             indexes.extend(Keys::read_each(&field.attrs, "index", errors).map(|keys| (keys, Some(at))));
         }
         entity.refuse_placeholders(errors);
         entity.guess_keys();
+        if has_foreign_key {
+            // A missing key is the same mistake.
+            (entity.partition.is_guess, entity.row.is_guess) = (false, false);
+        }
         let owns_data = input.generics.lifetimes().next().is_none();
         if owns_data {
             entity.refuse_key_types(errors);

@@ -202,9 +202,9 @@ impl<T: Display + FromStr<Err: Display>> AsText for T {}
 /// A field that [`Json`] stores.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored as JSON",
-    label = "needs serde's `Serialize` and `Deserialize`, for `{Self}`",
-    note = "write `#[derive(serde::Serialize, serde::Deserialize)]` on `{Self}`; for a type of another crate, see \
-            whether that one has a feature `serde`"
+    label = "needs serde's `Serialize` and `Deserialize`",
+    note = "write `#[derive(serde::Serialize, serde::Deserialize)]` on your struct or enum: `{Self}`, or the one in it",
+    note = "for a type of another crate, see whether that one has a feature `serde`"
 )]
 pub trait AsJson: Serialize + DeserializeOwned {}
 

@@ -8,11 +8,20 @@ struct Post {
     #[row_key]
     #[reverse_time]
     posted: std::time::SystemTime,
+    #[unique]
     title: String,
-    #[default]
+    #[json]
+    labels: Vec<String>,
+    #[rename = "Count"]
     likes: u32,
+    #[expires]
+    until: std::time::SystemTime,
+    #[soft_delete]
+    deleted: Option<std::time::SystemTime>,
     #[version]
     version: u32,
+    #[timestamp]
+    written: std::time::SystemTime,
 }
 
 fn main() {}

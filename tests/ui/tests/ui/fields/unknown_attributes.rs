@@ -6,10 +6,8 @@ struct Post {
     author: String,
     #[row_key]
     id: u32,
-    #[unique]
-    title: String,
-    #[expires]
-    until: std::time::SystemTime,
+    #[default]
+    likes: u32,
 }
 
 fn main() {}

@@ -1,0 +1,85 @@
+//! Attributes that users of other libraries expect. The derive declares them, so that it can say what to write.
+
+use syn::Attribute;
+
+use crate::errors::Errors;
+
+/// Names of attributes that stand for a key, and what to write instead of them. `{name}` is the name.
+const KEYS: &[(&[&str], &str)] = &[
+    (
+        &["key", "primary_key"],
+        "the key has two parts; write `#[partition_key]` on the field that entities are read together by, and `#[row_key]` on \
+         the one that is different for each of them",
+    ),
+    (&["hash_key"], "write `#[partition_key]`"),
+    (&["sort_key", "range_key"], "write `#[row_key]`"),
+];
+
+/// Names of other attributes.
+const OPTIONS: &[(&[&str], &str)] = &[
+    (&["unique"], "a unique value has an index; write `#[index(email, unique)]`"),
+    (&["indexes"], "each index has an attribute of its own; write `#[index(city, …)]`"),
+    (
+        &["reverse", "reverse_time", "lowercase"],
+        "an encoding belongs to a key; write `#[row_key({name})]`, `#[partition_key({name})]` or `#[index(title, {name})]`",
+    ),
+    (
+        &["expires", "ttl"],
+        "the time of the end is named on the struct; write `#[table(expires = until)]`, with the name of this field",
+    ),
+    (
+        &["soft_delete"],
+        "the field of the bin is named on the struct; write `#[table(soft_delete = deleted)]`, with the name of this field, an \
+         `Option` of a time",
+    ),
+    (
+        &["etag", "version"],
+        "every row has an ETag, and `update` writes if it is still that of the `Stored` that was read; remove the field",
+    ),
+    (&["timestamp"], "the time of the last write is `Stored::timestamp`; remove the field"),
+    (&["rename"], "write `#[property(rename = \"…\")]`"),
+];
+
+/// Names of attributes that stand for the way in which a property is stored.
+const STORAGE: &[(&[&str], &str)] = &[(&["json", "text", "skip"], "write `#[property({name})]`")];
+
+/// What the attributes of other libraries on an item stand for.
+#[derive(Default)]
+pub(crate) struct Foreign {
+    pub(crate) key: bool,
+    pub(crate) storage: bool,
+}
+
+/// Reports attributes of other libraries. What they stand for is then missing, which is the same mistake.
+pub(crate) fn refuse_foreign(attributes: &[Attribute], errors: &mut Errors) -> Foreign {
+    let mut foreign = Foreign::default();
+    for found in attributes {
+        let Some(name) = found.path().get_ident().map(ToString::to_string) else { continue };
+        for (table, stands) in [(KEYS, Some(&mut foreign.key)), (STORAGE, Some(&mut foreign.storage)), (OPTIONS, None)]
+        {
+            let Some((_, advice)) = table.iter().find(|(names, _)| names.contains(&name.as_str())) else { continue };
+            errors.on(found.path(), advice.replace("{name}", &name));
+            if let Some(stands) = stands {
+                *stands = true;
+            }
+        }
+    }
+    foreign
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEYS, OPTIONS, STORAGE};
+
+    /// The compiler rejects an attribute that the derive does not declare, without what to write.
+    #[test]
+    fn the_derive_declares_each_name() {
+        let source = include_str!("../lib.rs");
+        let (_, declared) = source.split_once("proc_macro_derive(\n    TableEntity,").expect("the derive");
+        let (declared, _) = declared.split_once(")]").expect("the end of its attributes");
+        let declared: Vec<_> = declared.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        for name in [KEYS, STORAGE, OPTIONS].into_iter().flatten().flat_map(|(names, _)| *names) {
+            assert!(declared.contains(name), "{name}");
+        }
+    }
+}
