@@ -3,7 +3,7 @@
 //! Each is reported with what to write, and is read as that, so that one mistake causes one error.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
-use quote::{ToTokens as _, quote_spanned};
+use quote::{ToTokens, quote_spanned};
 use syn::{Lit, LitStr, Meta, Token, ext::IdentExt as _, parse::Parser as _, punctuated::Punctuated};
 
 use crate::errors::Errors;
@@ -52,8 +52,11 @@ impl Place<'_> {
     fn meant_by_text(&self, literal: &LitStr) -> Option<TokenStream> {
         let (text, span) = (literal.value(), literal.span());
         let inside = || {
-            let items = Punctuated::<Meta, Token![,]>::parse_terminated.parse_str(&text).ok()?;
-            Some(respanned(items.into_token_stream(), span))
+            let items =
+                Punctuated::<Meta, Token![,]>::parse_terminated.parse_str(&text).map(ToTokens::into_token_stream);
+            let path = || Punctuated::<Ident, Token![.]>::parse_separated_nonempty.parse_str(&text);
+            let items = items.or_else(|_| path().map(ToTokens::into_token_stream)).ok()?;
+            Some(respanned(items, span))
         };
         let key = |key: &str| Ident::new(key, span);
         match self.text {

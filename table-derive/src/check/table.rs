@@ -11,16 +11,6 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
     separator_is_legal(entity, errors);
     catalog_name_is_legal(entity, errors);
     earlier_name_is_another(entity, errors);
-    from_has_version(entity, errors);
-}
-
-/// Checks that a struct that reads rows of older versions has a version itself.
-fn from_has_version(entity: &Entity, errors: &mut Errors) {
-    if let (Some(from), None) = (&entity.from, entity.version) {
-        let message =
-            "`from` reads rows of older versions, so this struct needs a version; write `version = 2` before it";
-        errors.on(from, message);
-    }
 }
 
 /// Checks the service's rule about the names of tables.

@@ -108,17 +108,7 @@ impl Entity {
         let deny_unknown = keys.flag("deny_unknown", errors).is_some();
         // A struct without the key has version 1.
         let version = keys.number("version", 2..=MAX_VERSION, errors).map(|(_, version)| version);
-        let from = keys.path("from", errors).filter(|from| {
-            let is_own = from.is_ident(&input.ident);
-            if is_own {
-                let message = "is the struct itself; keep the older struct under another name, such as";
-                errors.on(
-                    from,
-                    format_args!("`{from}` {message} `{from}V1`, and write `from = {from}V1`", from = input.ident),
-                );
-            }
-            !is_own
-        });
+        let from = keys.path("from", errors).filter(|from| may_read_older(from, &input.ident, version, errors));
         let skip_newer = keys.flag("skip_newer", errors).is_some();
         let times = [("expires", "until"), ("soft_delete", "deleted")]
             .map(|(key, example)| keys.field_path(key, example, errors));
@@ -420,6 +410,21 @@ impl Entity {
     pub(crate) fn properties(&self) -> impl Iterator<Item = (&Field, &Property)> {
         self.fields.iter().enumerate().filter_map(|(at, field)| Some((field, self.property(at)?)))
     }
+}
+
+/// Checks what reads rows of older versions. It is not used after an error, so that the compiler does not report the same.
+fn may_read_older(from: &Path, own: &Ident, version: Option<usize>, errors: &mut Errors) -> bool {
+    if from.is_ident(own) {
+        let message = "is the struct itself; keep the older struct under another name, such as";
+        errors.on(from, format_args!("`{own}` {message} `{own}V1`, and write `from = {own}V1`"));
+        return false;
+    }
+    if version.is_none() {
+        let message =
+            "`from` reads rows of older versions, so this struct needs a version; write `version = 2` before it";
+        errors.on(from, message);
+    }
+    version.is_some()
 }
 
 /// Reports lifetime parameters: `TableEntity` requires `'static`, because a row is read into a new value.

@@ -1,7 +1,8 @@
-use table_runtime::TableEntity;
+use table_runtime::{Property, TableEntity};
 
 #[derive(TableEntity)]
 #[index(newest, partition("title"), row("posted"))]
+#[index(town, same_partition, row("home.town"))]
 struct Post {
     #[partition_key]
     author: String,
@@ -9,6 +10,12 @@ struct Post {
     posted: std::time::SystemTime,
     #[property]
     title: String,
+    home: Home,
+}
+
+#[derive(Property)]
+struct Home {
+    town: String,
 }
 
 fn main() {}
