@@ -233,6 +233,8 @@ use crate::{
         etag,
         version,
         timestamp,
+        table_name,
+        auto,
         json,
         text,
         rename,

@@ -93,6 +93,8 @@ pub mod guide;
 pub mod testing;
 
 pub use client::tables::Tables;
+#[doc(no_inline)]
+pub use filter::Filter;
 pub use model::{
     entity::{Stored, TableEntity, WithETag},
     key::KeyPart,

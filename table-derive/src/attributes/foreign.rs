@@ -37,6 +37,8 @@ const OPTIONS: &[(&[&str], &str)] = &[
         "every row has an ETag, and `update` writes if it is still that of the `Stored` that was read; remove the field",
     ),
     (&["timestamp"], "the time of the last write is `Stored::timestamp`; remove the field"),
+    (&["table_name"], "write `#[table(name = \"…\")]`"),
+    (&["auto"], "the program sets every field, such as `id: Uuid::new_v4()`; remove `#[auto]`"),
     (&["rename"], "write `#[property(rename = \"…\")]`"),
 ];
 

@@ -54,6 +54,10 @@ fn names_are_free(entity: &Entity, errors: &mut Errors) {
         let owner = match value.as_str() {
             "PartitionKey" | "RowKey" => "is the row's own key",
             "Timestamp" => "is the time of the row's last write, which the service sets",
+            // .NET's entities have such a property, which is never stored. A field of another name may have it.
+            "Etag" | "ETag" | "etag" | "eTag" if matches!(field.name.as_str(), "etag" | "e_tag") => {
+                "would be a text of its own, and not the row's ETag"
+            }
             "IndexPending" => "marks index rows that are being written",
             "EntityType" if entity.kind.is_some() => "stores the `kind`",
             "EntityVersion" if entity.version.is_some() => "stores the `version`",
@@ -66,6 +70,11 @@ fn names_are_free(entity: &Entity, errors: &mut Errors) {
             "Timestamp" => format!(
                 "help: remove `{}`, and read the time with `Stored::timestamp`; for a time of your own, write \
                  `#[property(rename = \"…\")]`",
+                field.name
+            ),
+            "Etag" | "ETag" | "etag" | "eTag" => format!(
+                "help: remove `{}`: the `Stored` that a query returns has the ETag, and `update` compares it; for another \
+                 ETag, call the field otherwise",
                 field.name
             ),
             "PartitionKey" => format!("help: write `#[partition_key]` on `{}`", field.name),

@@ -3,7 +3,7 @@
 use syn::ext::IdentExt as _;
 
 use super::names::{TABLE_NAME_RULE, begins_table_name, is_refused_in_keys, is_table_name, table_is_not_reserved};
-use crate::{errors::Errors, model::Entity, text::Text};
+use crate::{case::Case, errors::Errors, model::Entity, text::Text};
 
 pub(super) fn check(entity: &Entity, errors: &mut Errors) {
     name_is_legal(entity, errors);
@@ -24,7 +24,10 @@ fn name_is_legal(entity: &Entity, errors: &mut Errors) {
         (is_table_name(value), TABLE_NAME_RULE)
     };
     if !is_legal {
-        errors.at(*span, format_args!("`{value}` {rule}\nhelp: write `#[table(name = \"…\")]` on the struct"));
+        // The name without its separators, `OrderLines` for `order_lines`.
+        let near: String = Case::Pascal.field(&value.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
+        let name = if begins_table_name(&near) && is_table_name(&near) { near.as_str() } else { "…" };
+        errors.at(*span, format_args!("`{value}` {rule}\nhelp: write `#[table(name = \"{name}\")]` on the struct"));
     }
 }
 

@@ -93,6 +93,10 @@ hints! {
         "an index that is added to a table with rows is built by `tables.backfill::<Post>(\"title\")`";
     BeforeBoxed: "a boxed query only runs: it has lost the types of its keys and properties", "not a method of `BoxedRows`",
         "narrow, filter, select or delete the query before `.boxed()`";
+    NarrowQuery: "the trait `Query` has what every query has: it is run", "not a method of `Query`",
+        "narrow, filter and select a query where it is made, and pass it to the function then";
+    RunBoxed: "the trait `Query` has `all`, `first`, `count` and `stream`", "not a method of `Query`",
+        "write `.boxed()` before it: a `BoxedRows` has it";
     // Points.
     AwaitPoint: "a query of one row is run with `get` or `exists`", "not yet run",
         "write `.get(&tables).await?`, which returns an `Option`";
@@ -166,7 +170,8 @@ hints! {
         "in `Cargo.toml`, remove `default-features = false`, or add it to the features of `table-runtime`: \
          `features = [\"embedded\"]`";
     // Columns.
-    TextSearch: "the service cannot search text", "no filter looks inside a text",
+    TextSearch: "the service cannot search in a text or a list", "no filter looks inside of a value",
+        "an element of a list: `#[index(tag, each)]` on the field, and `Post::by_tag(…).eq(\"…\")`",
         "the beginning of a text is found through a key: `#[row_key]` or `#[index(title, …)]`, and \
          `.starts_with(\"…\")` on the query",
         "for anything else, read the entities and look at each";
@@ -200,6 +205,18 @@ hints! {
 /// Defines functions with a condition that does not hold, each with what it takes and returns. The names of the hints must
 /// be in scope: the compiler then shows the line of the function, and not this macro.
 macro_rules! missing {
+    // Functions of a trait have no visibility.
+    (trait $hint:path: $($name:ident$(<$($parameter:ident),*>)?($($argument:ty),*) -> $returned:ty),+ $(,)?) => {$(
+        #[doc(hidden)]
+        #[allow(clippy::should_implement_trait, reason = "it cannot be called")]
+        fn $name$(<$($parameter),*>)?(self $(, _: $argument)*) -> $returned
+        where
+            Self: Sized,
+            for<'never> TableStorage: $hint,
+        {
+            unreachable!("no type implements the hint")
+        }
+    )+};
     ($hint:path: $($name:ident$(<$($parameter:ident),*>)?($($argument:ty),*) -> $returned:ty),+ $(,)?) => {$(
         #[doc(hidden)]
         #[allow(clippy::should_implement_trait, reason = "it cannot be called")]

@@ -62,12 +62,12 @@ pub use table_store::error::PropertyProblem;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a property",
     label = "the service has no property type for this",
+    note = "a struct, an enum or a newtype: `#[derive(Property)]` on it; another entity has a row of its own, and its key is \
+            stored here",
     note = "times are `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>` and `jiff::Timestamp`, dates are \
             `time::Date`, `chrono::NaiveDate` and `jiff::civil::Date`, ids are `uuid::Uuid`: each of these crates needs \
             the feature of `table-runtime` with its name, such as `features = [\"time\"]`; `rust_decimal::Decimal` needs \
             the feature `decimal`",
-    note = "a struct, an enum or a newtype: `#[derive(Property)]` on it; another entity has a row of its own, and its key is \
-            stored here",
     note = "a collection, or a type of another crate: `#[property(json)]` on the field, which stores it through serde",
     note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
     note = "write `u64` for `usize`, `std::time::Duration` for a duration of another crate, and an integer of minutes or seconds \

@@ -38,11 +38,17 @@ pub use rows::{OneEntity, Rows};
 pub use skip::{Boxable, SkipUnreadable};
 pub use view::{OwnedView, View};
 
+use std::future::Ready;
+
 use table_store::{Error, Result, backend::BoxFuture};
 
 use crate::{
     client::tables::Tables,
-    model::{cost::Cost, sealed::Sealed},
+    model::{
+        cost::Cost,
+        hints::{NarrowQuery, RunBoxed, TableStorage, missing},
+        sealed::Sealed,
+    },
 };
 
 /// A read of the store whose cost is known: a [`Point`] or [`Rows`].
@@ -117,5 +123,20 @@ pub trait Query: Sized + Sealed {
     /// Returns a stream of the rows, as [`Rows::stream`] does.
     fn stream(self, tables: &Tables) -> Entities<Self::Item> {
         self.boxed().stream(tables)
+    }
+
+    missing! {
+        trait NarrowQuery:
+            filter<F>(F) -> BoxedRows<Self::Item>,
+            take<N>(N) -> BoxedRows<Self::Item>,
+            eq<T>(T) -> BoxedRows<Self::Item>,
+            range<T>(T) -> BoxedRows<Self::Item>,
+            starts_with<T>(T) -> BoxedRows<Self::Item>,
+            select<P>() -> BoxedRows<P>,
+    }
+    missing! {
+        trait RunBoxed:
+            page<C>(&Tables, usize, C) -> Ready<Result<PageOf<Self::Item>>>,
+            for_each<F>(&Tables, F) -> Ready<Result<()>>,
     }
 }

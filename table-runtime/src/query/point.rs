@@ -15,7 +15,7 @@ use crate::{
     model::{
         cost::{self, Cost as _},
         entity::{Stored, TableEntity},
-        hints::{GenericKey, TableStorage},
+        hints::{GenericKey, TableStorage, missing},
         lifecycle::HasBin,
         sealed::{Sealed, sealed},
     },
@@ -262,13 +262,9 @@ pub trait PointKey: Sealed {
     /// Returns the query.
     fn into_point(self) -> Point<Self::View, Self::Key>;
 
-    #[doc(hidden)]
-    fn get(self, _: &Tables) -> Ready<Result<Option<<Self::View as View>::Item>>>
-    where
-        Self: Sized,
-        for<'never> TableStorage: GenericKey,
-    {
-        unreachable!("no type implements the hint")
+    missing! {
+        trait GenericKey:
+            get(&Tables) -> Ready<Result<Option<<Self::View as View>::Item>>>,
     }
 }
 

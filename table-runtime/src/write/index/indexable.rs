@@ -12,11 +12,11 @@ use crate::model::key::KeyPart;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be indexed",
     label = "no ordered key encoding for this type",
+    note = "a newtype or a unit enum: `#[derive(KeyPart, Property)]` on it; of a struct, an index names a field on the entity: \
+            `#[index(city, same_partition, row(address.city))]`",
     note = "an index holds what a key holds: text, integers, `bool`, `char`, ids, dates and times, and `Option`s of these; a \
             float as an integer, such as a number of cents",
-    note = "for a row for each element of a collection, write `each`: `#[index(tag, each)]` on the field, or `row(each(tags))`",
-    note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it; of a struct, an index names a field on the entity: \
-            `#[index(city, same_partition, row(address.city))]`"
+    note = "for a row for each element of a collection, write `each`: `#[index(tag, each)]` on the field, or `row(each(tags))`"
 )]
 pub trait Indexable {
     /// The type of the value in the key.
