@@ -108,6 +108,9 @@ use crate::{
 /// | `#[property(skip)]` | does not store the field; it is read as `Default` |
 /// | `#[property]` on a key field | stores the field as a property too |
 ///
+/// The service sets the time of the last write and the ETag, and `Stored` has them, so a field called `timestamp` or `etag`
+/// is an error.
+///
 /// A key field is stored only in its key, unless all its encodings are lossy. The lossy encodings are `lowercase`,
 /// `uppercase`, `first` and `hash`. A row key of beginnings alone (`first`) is an error: entities with the same beginning would
 /// be one row.

@@ -88,10 +88,14 @@ fn opens(entity: &Entity, layout: Layout<'_>, fields: &str, access: Access) -> S
             format!("the {buckets} hash partitions of {fields}")
         }
     };
-    let note = match access {
-        Access::Opened | Access::FanOut(_) => "",
-        Access::Derived => " The row key determines the partition.",
-        Access::Spread(_) => " The row key determines one of the partitions.",
+    let note = match (access, layout.index, layout.row.parts.first()) {
+        // The entity's partition is easily taken for the value of the index.
+        (Access::Opened, Some(index), Some(part)) if !index.is_cross_partition() => {
+            format!(" For one value of `{}`, narrow it with `eq`.", entity.fields[part.field].name)
+        }
+        (Access::Opened | Access::FanOut(_), ..) => String::new(),
+        (Access::Derived, ..) => " The row key determines the partition.".to_owned(),
+        (Access::Spread(_), ..) => " The row key determines one of the partitions.".to_owned(),
     };
     format!("Opens {opened}{}.{note}", orders(entity, &layout.row.parts))
 }
