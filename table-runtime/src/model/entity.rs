@@ -45,8 +45,9 @@ pub use with_etag::WithETag;
 /// function of that name already.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
-    note = "add `#[derive(TableEntity)]` to the struct; of a group (`#[derive(EntityGroup)]`), create, write and \
-            filter each of its entities",
+    note = "add `#[derive(TableEntity)]` to the struct",
+    note = "a group (`#[derive(EntityGroup)]`) is read, modified and deleted; create, filter and insert each of its entities: \
+            of a `Report::Item(item)`, `tables.insert(&item)`",
     note = "of several entities: `create::<Post>().and::<Comment>()`, and a transaction or a query for each"
 )]
 pub trait TableEntity: Sized + Shared {
