@@ -4,7 +4,7 @@ use syn::Attribute;
 
 use crate::errors::Errors;
 
-/// Names of attributes that stand for a key, and what to write instead of them. `{name}` is the name.
+/// Names of attributes that mean a key, and what to write instead of them. `{name}` is the name.
 const KEYS: &[(&[&str], &str)] = &[
     (
         &["key", "primary_key"],
@@ -42,27 +42,26 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["rename"], "write `#[property(rename = \"…\")]`"),
 ];
 
-/// Names of attributes that stand for the way in which a property is stored.
+/// Names of attributes that mean the way in which a property is stored.
 const STORAGE: &[(&[&str], &str)] = &[(&["json", "text", "skip"], "write `#[property({name})]`")];
 
-/// What the attributes of other libraries on an item stand for.
+/// What the attributes of other libraries on an item mean.
 #[derive(Default)]
 pub(crate) struct Foreign {
     pub(crate) key: bool,
     pub(crate) storage: bool,
 }
 
-/// Reports attributes of other libraries. What they stand for is then missing, which is the same mistake.
+/// Reports attributes of other libraries. What they mean is then missing, which is the same mistake.
 pub(crate) fn refuse_foreign(attributes: &[Attribute], errors: &mut Errors) -> Foreign {
     let mut foreign = Foreign::default();
     for found in attributes {
         let Some(name) = found.path().get_ident().map(ToString::to_string) else { continue };
-        for (table, stands) in [(KEYS, Some(&mut foreign.key)), (STORAGE, Some(&mut foreign.storage)), (OPTIONS, None)]
-        {
+        for (table, meant) in [(KEYS, Some(&mut foreign.key)), (STORAGE, Some(&mut foreign.storage)), (OPTIONS, None)] {
             let Some((_, advice)) = table.iter().find(|(names, _)| names.contains(&name.as_str())) else { continue };
             errors.on(found.path(), advice.replace("{name}", &name));
-            if let Some(stands) = stands {
-                *stands = true;
+            if let Some(meant) = meant {
+                *meant = true;
             }
         }
     }
