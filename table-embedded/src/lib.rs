@@ -54,7 +54,9 @@ pub struct EmbeddedBackend {
     path: PathBuf,
 }
 
-/// A store in memory, whose content is lost when it is dropped. Otherwise it behaves like an [`EmbeddedBackend`].
+/// A store in memory, whose content is lost when it is dropped. Otherwise it behaves like an [`EmbeddedBackend`]. A clone is
+/// another handle of the same store.
+#[derive(Clone)]
 pub struct InMemoryBackend {
     store: Store,
 }
@@ -134,6 +136,7 @@ impl fmt::Debug for StoreSnapshot {
 }
 
 /// The implementation that all backends of this store share.
+#[derive(Clone)]
 struct Store {
     published: Arc<Published>,
     // Dropped after the snapshot, because the committer closes the database.
@@ -141,6 +144,7 @@ struct Store {
 }
 
 /// The receiver of writes.
+#[derive(Clone)]
 enum Writer {
     Committer(Arc<Committer>),
     /// Refuses writes to a file that was opened for reading.

@@ -290,14 +290,14 @@ async fn concurrent_writes_are_all_stored() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn only_one_of_the_writers_with_the_same_etag_wins() {
-    let store = Arc::new(InMemoryBackend::new().expect("memory"));
+    let store = InMemoryBackend::new().expect("memory");
     store.create_table("Posts").await.expect("a table");
     let mut etag =
         store.execute_group(&group("", [("", Action::Insert(likes(0)))])).await.expect("a new row").remove(0);
     for round in 1..20 {
         let writers: Vec<_> = (0..8)
             .map(|_| {
-                let (store, condition) = (Arc::clone(&store), IfMatch::ETag(etag.clone().expect("an ETag")));
+                let (store, condition) = (store.clone(), IfMatch::ETag(etag.clone().expect("an ETag")));
                 tokio::spawn(async move {
                     store.execute_group(&group("", [("", Action::Replace(likes(round), condition))])).await
                 })

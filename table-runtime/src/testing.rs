@@ -120,7 +120,7 @@ impl<E: fmt::Debug + fmt::Display> error::Error for RunError<E> {}
 /// The clones of a store share its rows. `make_store` also creates the tables, so that no request for them fails.
 ///
 /// ```
-/// use std::{error::Error, sync::Arc};
+/// use std::error::Error;
 ///
 /// use table_runtime::{
 ///     ETag, Result, TableEntity, Tables,
@@ -138,11 +138,11 @@ impl<E: fmt::Debug + fmt::Display> error::Error for RunError<E> {}
 /// }
 ///
 /// /// A store with the steps of the service between the account and the row of its address.
-/// type Store = PartitionReach<Arc<InMemoryBackend>>;
+/// type Store = PartitionReach<InMemoryBackend>;
 /// type Checked<T> = std::result::Result<T, Box<dyn Error>>;
 ///
 /// async fn empty() -> Checked<Store> {
-///     let store = PartitionReach(Arc::new(InMemoryBackend::new()?));
+///     let store = PartitionReach(InMemoryBackend::new()?);
 ///     Tables::new(store.clone()).create::<Account>().await?;
 ///     Ok(store)
 /// }

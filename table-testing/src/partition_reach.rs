@@ -56,7 +56,7 @@ use table_store::{
 /// asserts which partitions a function reaches:
 ///
 /// ```
-/// use std::{collections::BTreeSet, pin::pin, sync::Arc, task::Poll};
+/// use std::{collections::BTreeSet, pin::pin, task::Poll};
 ///
 /// use futures::poll;
 /// use table_runtime::{
@@ -112,7 +112,7 @@ use table_store::{
 /// }
 ///
 /// # futures::executor::block_on(async {
-/// let store = PartitionReach(Arc::new(InMemoryBackend::new()?));
+/// let store = PartitionReach(InMemoryBackend::new()?);
 /// let tables = Tables::new(store.clone());
 /// tables.create::<Member>().await?;
 /// tables.insert(&Member { club: "chess".into(), id: 1, email: "ada@example.com".into() }).await?;

@@ -29,7 +29,6 @@ use super::{
 /// no time.
 ///
 /// ```
-/// # use std::sync::Arc;
 /// # use futures::poll;
 /// use table_runtime::{Error, TableEntity, Tables, backend::InMemoryBackend, testing::Scheduled};
 ///
@@ -47,10 +46,10 @@ use super::{
 /// #     }
 /// # }
 /// # futures::executor::block_on(async {
-/// let store = Arc::new(InMemoryBackend::new()?);
-/// Tables::new(Arc::clone(&store)).create::<Post>().await?;
-/// let (slow, slow_schedule) = Scheduled::new(Arc::clone(&store));
-/// let (fast, fast_schedule) = Scheduled::new(Arc::clone(&store));
+/// let store = InMemoryBackend::new()?;
+/// Tables::new(store.clone()).create::<Post>().await?;
+/// let (slow, slow_schedule) = Scheduled::new(store.clone());
+/// let (fast, fast_schedule) = Scheduled::new(store.clone());
 /// let (slow, fast) = (Tables::new(slow), Tables::new(fast));
 ///
 /// let (one, two) = (Post::titled("One"), Post::titled("Two"));
