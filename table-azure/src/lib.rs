@@ -58,6 +58,7 @@ mod endpoint;
 mod entity;
 mod failure;
 mod headers;
+mod hints;
 mod http;
 #[cfg(feature = "metrics")]
 mod metrics;

@@ -74,15 +74,25 @@ impl Keys {
     }
 
     /// Reads an attribute that may be written several times, each with its own keys.
+    ///
+    /// `field` is the one that it is on.
     pub(crate) fn read_each(
         attributes: &[Attribute],
         attribute: &'static str,
+        field: Option<&str>,
         errors: &mut Errors,
     ) -> impl Iterator<Item = Self> {
         let found: Vec<_> = attributes
             .iter()
             .filter(|found| found.path().is_ident(attribute))
             .filter_map(|found| {
+                if let (Meta::Path(_), Some(field)) = (&found.meta, field) {
+                    let fix = format!(
+                        "write `#[index({field}, same_partition)]` to search in one partition, or `#[index({field})]` in all of them"
+                    );
+                    errors.on(found.path(), format_args!("`#[index]` needs the name of the index first; {fix}"));
+                    return None;
+                }
                 let mut keys = Self::new(attribute, Some(found.path().span()));
                 keys.read_one(found, errors).then_some(keys)
             })
@@ -346,6 +356,11 @@ impl Keys {
             };
             let fix_text = match intended {
                 Some(1) if key == "version" => "remove it: a struct without it has version 1".to_owned(),
+                None if key == "version" => {
+                    "write `version = 2` for the second version of the struct; concurrent changes need no \
+                                             field, because `update` compares the ETag of what was read"
+                        .to_owned()
+                }
                 _ => format!("write `{key} = {fix}`"),
             };
             let message = format_args!("`{key}` takes a whole number from {low} to {high}; {fix_text}");
@@ -484,17 +499,33 @@ impl Keys {
         }
     }
 
-    /// Reports each key that is the name of a field, and that no caller took.
-    pub(crate) fn refuse_fields(&mut self, is_field: impl Fn(&str) -> bool, errors: &mut Errors) {
-        let Self { attribute, given, known, .. } = self;
-        given.retain(|(name, meta)| {
-            let is_refused = matches!(meta, Meta::Path(_)) && is_field(name) && !known.contains(&name.as_str());
-            if is_refused {
-                let fix = format!("write `row({name})` in an `#[{attribute}(…)]` of the struct");
-                errors.on(meta, format_args!("`{name}` is a field; to make it a part of the index's key, {fix}"));
-            }
-            !is_refused
-        });
+    /// Returns true if a key is the name of a field, and no option.
+    pub(crate) fn lists_fields(&self, is_field: impl Fn(&str) -> bool) -> bool {
+        let is_known = |name: &str| EncodingOption::named(name).is_some();
+        self.given.iter().any(|(name, meta)| matches!(meta, Meta::Path(_)) && is_field(name) && !is_known(name))
+    }
+
+    /// Reports the keys that are names of fields, and that no caller took. On a field, another attribute is needed.
+    pub(crate) fn refuse_fields(
+        &mut self,
+        index: &str,
+        is_on_struct: bool,
+        is_field: impl Fn(&str) -> bool,
+        errors: &mut Errors,
+    ) {
+        let Self { given, known, .. } = self;
+        let is_refused = |(name, meta): &mut (String, Meta)| {
+            matches!(meta, Meta::Path(_)) && is_field(name) && !known.contains(&name.as_str())
+        };
+        let refused: Vec<_> = given.extract_if(.., is_refused).collect();
+        let Some((first, meta)) = refused.first() else { return };
+        let names: Vec<_> =
+            is_field(index).then_some(index).into_iter().chain(refused.iter().map(|(name, _)| name.as_str())).collect();
+        let name = if is_field(index) { format!("{index}_{first}") } else { index.to_owned() };
+        let place = if is_on_struct { "" } else { "on the struct, " };
+        let fix = format!("{place}write `#[index({name}, same_partition, row({}))]`", names.join(", "));
+        let message = "the fields of an index are in `row(…)` and `partition(…)`, after its name";
+        errors.on(meta, format_args!("`{first}` is a field; {message}; {fix}"));
     }
 
     /// Reports each key that no caller took as unknown. Returns true if there is one.

@@ -1,21 +1,28 @@
 //! The implementations that a derive generates if its input has no model. With them, uses of the type cause no further
 //! errors.
 
-use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{DeriveInput, ext::IdentExt as _};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote};
+use syn::{DeriveInput, GenericParam, Lifetime, ext::IdentExt as _};
 
 use crate::runtime::Runtime;
 
 pub(crate) fn table_entity(input: &DeriveInput) -> TokenStream {
-    // `TableEntity` requires `'static`, so a type with a lifetime cannot implement it.
-    if input.generics.lifetimes().next().is_some() {
-        return TokenStream::new();
-    }
     let t = Runtime::read(&input.attrs, "table").here();
     let ident = &input.ident;
     let name = ident.unraw().to_string();
-    let (parameters, arguments, clause) = input.generics.split_for_impl();
+    // `TableEntity` requires `'static`, so a lifetime is that one here.
+    let lasting = Lifetime::new("'static", Span::call_site());
+    let arguments = input.generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Lifetime(_) => lasting.to_token_stream(),
+        GenericParam::Type(parameter) => parameter.ident.to_token_stream(),
+        GenericParam::Const(parameter) => parameter.ident.to_token_stream(),
+    });
+    let arguments = quote!(<#(#arguments),*>);
+    let mut generics = input.generics.clone();
+    generics.params =
+        generics.params.into_iter().filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_))).collect();
+    let (parameters, _, clause) = generics.split_for_impl();
     let predicates = clause.map(|clause| &clause.predicates);
     quote! {
         const _: () = {

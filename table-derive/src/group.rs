@@ -45,10 +45,14 @@ impl<'a> Group<'a> {
         let mut variants = Vec::new();
         for variant in &data.variants {
             let ident = &variant.ident;
-            let attributes = variant.attrs.iter().chain(variant.fields.iter().flat_map(|field| &field.attrs));
-            for found in
-                attributes.filter(|found| ["table", "property", "index"].iter().any(|name| found.path().is_ident(name)))
-            {
+            // The fields of a variant with names belong to a struct, as the other error says.
+            let fields = variant.fields.iter().filter(|field| field.ident.is_none());
+            let attributes = variant.attrs.iter().chain(fields.flat_map(|field| &field.attrs));
+            for found in attributes.filter(|found| {
+                ["table", "partition_key", "row_key", "property", "index"]
+                    .iter()
+                    .any(|name| found.path().is_ident(name))
+            }) {
                 errors.on(found.path(), "a variant of a group has no attributes; put it on the entity itself");
             }
             match &variant.fields {
@@ -62,7 +66,14 @@ impl<'a> Group<'a> {
                          `{ident}`"
                     ),
                 ),
-                _ => errors.on(
+                Fields::Named(_) => errors.on(
+                    variant,
+                    format_args!(
+                        "a variant of a group has one entity; make `{ident}` a struct with `#[derive(TableEntity)]`, and write \
+                         `{ident}({ident})`"
+                    ),
+                ),
+                Fields::Unnamed(_) => errors.on(
                     variant,
                     format_args!(
                         "a variant of a group has one entity; write `{ident}(Entity)`, and a variant for each entity"

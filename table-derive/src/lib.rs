@@ -241,7 +241,16 @@ use crate::{
         json,
         text,
         rename,
-        skip
+        skip,
+        large,
+        hash,
+        pk,
+        sk,
+        id,
+        column,
+        foreign_key,
+        relation,
+        references
     )
 )]
 pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
@@ -325,7 +334,7 @@ pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStr
 /// Narrowing applies to the master's row key: `by_key(user).eq(id)` reads the master `id` and its items, in key order.
 ///
 /// `#[table(crate = path)]` sets the path of `table_runtime`.
-#[proc_macro_derive(EntityGroup, attributes(table))]
+#[proc_macro_derive(EntityGroup, attributes(table, partition_key, row_key, property, index))]
 pub fn derive_entity_group(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     entity_group(&parse_macro_input!(input)).into()
 }

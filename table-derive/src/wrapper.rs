@@ -96,6 +96,12 @@ fn names(input: &DeriveInput, data: &DataEnum, case: Case, derive: &str, errors:
         let mut keys = Keys::read(&variant.attrs, "property", errors);
         refuse(&variant.attrs, &["table"], "on a variant", errors);
         let rename = keys.text("rename", errors);
+        if derive == "Property"
+            && let Some(other) = keys.flag("other", errors)
+        {
+            let message = "a variant with `other` holds the name of an unknown one";
+            errors.at(other, format_args!("{message}; write `#[property(other)] {}(String)`", variant.ident));
+        }
         keys.finish(errors);
         if !matches!(variant.fields, Fields::Unit) {
             let help = if derive == "KeyPart" {

@@ -10,6 +10,7 @@ mod committer;
 mod disjoint;
 mod failure;
 mod file;
+mod hints;
 mod prepared;
 mod read;
 mod snapshot;

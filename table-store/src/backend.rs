@@ -72,9 +72,11 @@ pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
     message = "`{Self}` is not a store",
     label = "not a `Backend`",
     note = "a connection string, also `UseDevelopmentStorage=true`: `Tables::connect(\"…\")?`, with the feature `azure`",
+    note = "a store that is chosen at run time: make the `Tables` in each branch, which have one type",
+    note = "of a builder, `.build()?` returns the store; a `Result` of one needs `?`",
     note = "a file: `Tables::open(\"blog.tables\")?`; a store in memory: `Tables::in_memory()?`",
-    note = "what counts, fails or delays requests is put around a `Backend`, and `Tables::new` around all of it: \
-            `Tables::new(Counting::new(InMemoryBackend::new()?))`"
+    note = "what counts, fails or delays requests is made as a pair: `let (backend, faults) = \
+            Faulty::new(InMemoryBackend::new()?)`, and then `Tables::new(backend)`"
 )]
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Describes the store as it is now. This sends no request.

@@ -7,12 +7,12 @@ use crate::errors::Errors;
 /// Names of attributes that mean a key, and what to write instead of them. `{name}` is the name.
 const KEYS: &[(&[&str], &str)] = &[
     (
-        &["key", "primary_key"],
+        &["key", "primary_key", "id"],
         "the key has two parts; write `#[partition_key]` on the field that entities are read together by, and `#[row_key]` on \
          the one that is different for each of them",
     ),
-    (&["hash_key"], "write `#[partition_key]`"),
-    (&["sort_key", "range_key"], "write `#[row_key]`"),
+    (&["hash_key", "pk"], "write `#[partition_key]`"),
+    (&["sort_key", "range_key", "sk"], "write `#[row_key]`"),
 ];
 
 /// Names of other attributes.
@@ -20,7 +20,7 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["unique"], "a unique value has an index; write `#[index(email, unique)]`"),
     (&["indexes"], "each index has an attribute of its own; write `#[index(city, …)]`"),
     (
-        &["reverse", "reverse_time", "lowercase"],
+        &["reverse", "reverse_time", "lowercase", "hash"],
         "an encoding belongs to a key; write `#[row_key({name})]`, `#[partition_key({name})]` or `#[index(title, {name})]`",
     ),
     (
@@ -39,11 +39,15 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["timestamp"], "the time of the last write is `Stored::timestamp`; remove the field"),
     (&["table_name"], "write `#[table(name = \"…\")]`"),
     (&["auto"], "the program sets every field, such as `id: Uuid::new_v4()`; remove `#[auto]`"),
-    (&["rename"], "write `#[property(rename = \"…\")]`"),
+    (&["rename", "column"], "write `#[property(rename = \"…\")]`"),
+    (
+        &["foreign_key", "relation", "references"],
+        "the service has no relations: the field is the key of the other entity, which `Author::key(…)` reads; remove the attribute",
+    ),
 ];
 
 /// Names of attributes that mean the way in which a property is stored.
-const STORAGE: &[(&[&str], &str)] = &[(&["json", "text", "skip"], "write `#[property({name})]`")];
+const STORAGE: &[(&[&str], &str)] = &[(&["json", "text", "skip", "large"], "write `#[property({name})]`")];
 
 /// What the attributes of other libraries on an item mean.
 #[derive(Default)]

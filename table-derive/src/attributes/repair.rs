@@ -108,12 +108,10 @@ impl Place<'_> {
             {
                 let inside = list.stream();
                 if name == "from" {
-                    let is_comma =
-                        |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
-                    let first: TokenStream = inside.into_iter().take_while(|token| !is_comma(token)).collect();
-                    let problem = "takes one struct, whose own `from` may lead to an older one";
-                    errors.on(name, format_args!("`from` {problem}; write `from = {}`", written(&first)));
-                    return Some(Repair { meant: quote_spanned!(name.span()=> #name = #first), is_reported: true });
+                    let newest = last_path(inside);
+                    let problem = "takes the struct of the version before, whose own `from` leads to an older one";
+                    errors.on(name, format_args!("`from` {problem}; write `from = {}`", written(&newest)));
+                    return Some(Repair { meant: quote_spanned!(name.span()=> #name = #newest), is_reported: true });
                 }
                 (format!("`{name}` takes its list in parentheses"), quote_spanned!(name.span()=> #name(#inside)))
             }
@@ -240,6 +238,13 @@ fn text(literal: &proc_macro2::Literal) -> Option<LitStr> {
 fn is_order(ident: &Ident) -> bool {
     let order = ident.to_string().to_lowercase();
     matches!(order.as_str(), "asc" | "ascending" | "desc" | "descending" | "reverse" | "reversed")
+}
+
+/// Returns the last of several paths.
+fn last_path(list: TokenStream) -> TokenStream {
+    let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+    let paths: Vec<_> = list.into_iter().collect();
+    paths.split(is_comma).rfind(|path| !path.is_empty()).unwrap_or_default().iter().cloned().collect()
 }
 
 fn is_alone(punct: &Punct, character: char) -> bool {

@@ -55,7 +55,8 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (
         &["index"],
         &["sort", "sort_key", "range_key", "order", "order_by", "fields", "columns", "on", "keys"],
-        "write both keys of the index on the struct: `#[index(name, partition(field), row(other))]`",
+        "list the fields of the index on the struct: `#[index(name, same_partition, row(field, other))]`, or with `partition(field)` in \
+         place of `same_partition`",
     ),
     (
         &["index"],
@@ -208,9 +209,11 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
         &["key", "field"],
         "an index on a field is over this field; over others, write it on the struct: `#[index(name, partition(field), row(other))]`",
     ),
+    (&["index"], &["pk", "hash_key", "partition_key", "gsi_pk"], "write `partition(field)`"),
+    (&["index"], &["sk", "row_key", "rk", "gsi_sk"], "write `row(field)`"),
     (
         &["index"],
-        &["primary", "primary_key", "pk"],
+        &["primary", "primary_key"],
         "the primary key is marked on the fields: `#[partition_key]` and `#[row_key]`",
     ),
     (
@@ -294,6 +297,7 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
         &["property"],
         &[
             "type",
+            "as",
             "edm",
             "edm_type",
             "sql_type",

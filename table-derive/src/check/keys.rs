@@ -28,7 +28,7 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
 }
 
 fn partition_key_exists(entity: &Entity, errors: &mut Errors) {
-    if entity.partition.constant.is_none() && (entity.partition.parts.is_empty() || entity.partition.is_guess) {
+    if entity.partition.is_guess || entity.partition.constant.is_none() && entity.partition.parts.is_empty() {
         let help = "put `#[partition_key]` on a field, or `#[table(partition = \"…\")]` on the struct";
         errors.on(&entity.ident, format_args!("`{}` has no partition key\nhelp: {help}", entity.ident));
     }

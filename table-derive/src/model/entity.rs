@@ -1,6 +1,6 @@
 //! The struct with `#[derive(TableEntity)]`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens as _;
 use syn::{Data, DeriveInput, Fields, Generics, Ident, Path, Visibility, ext::IdentExt as _};
 
@@ -140,15 +140,19 @@ impl Entity {
             fields: Vec::new(),
             indexes: Vec::new(),
         };
-        let mut indexes: Vec<_> = Keys::read_each(&input.attrs, "index", errors).map(|keys| (keys, None)).collect();
+        let mut indexes: Vec<_> =
+            Keys::read_each(&input.attrs, "index", None, errors).map(|keys| (keys, None)).collect();
         for (at, field) in named_fields(input, errors)?.enumerate() {
             entity.read_field(at, field, style, errors);
+            entity.refuse_etag(errors);
             let foreign = refuse_foreign(&field.attrs, errors);
             has_foreign_key |= foreign.key;
             if let (true, Some(field)) = (foreign.storage, entity.fields.last_mut()) {
                 field.storage = Storage::Refused;
             }
-            indexes.extend(Keys::read_each(&field.attrs, "index", errors).map(|keys| (keys, Some(at))));
+            let name = field.ident.as_ref().map(|ident| ident.unraw().to_string());
+            let on_field = Keys::read_each(&field.attrs, "index", name.as_deref(), errors);
+            indexes.extend(on_field.map(|keys| (keys, Some(at))));
         }
         entity.refuse_placeholders(errors);
         entity.guess_keys();
@@ -242,6 +246,12 @@ impl Entity {
             let is_free = |at: &usize| partition.parts.iter().chain(&row.parts).all(|part| part.field != *at);
             let may_be_key = |at: &usize| is_free(at) && fields[*at].may_be_key();
             let named = |at: &usize| names.contains(&fields[*at].name.as_str());
+            // A row key alone is probably a primary key.
+            if !is_row && !row.parts.is_empty() && !(0..fields.len()).any(|at| named(&at)) {
+                (partition.constant, partition.is_guess) =
+                    (Some(Text { value: "all".to_owned(), span: Span::call_site() }), true);
+                continue;
+            }
             let free = || (0..fields.len()).filter(may_be_key);
             let is_usual = |at: &usize| !(is_row && fields[*at].is_text());
             let usual = || free().find(is_usual).or_else(|| free().next());
@@ -253,6 +263,17 @@ impl Entity {
             let parts: Vec<_> = guess.map(|at| Part::plain(at, fields[at].ident.span())).collect();
             let key = if is_row { &mut *row } else { &mut *partition };
             (key.parts, key.is_guess) = (parts, true);
+        }
+    }
+
+    /// Reports a last field for the ETag of the row, which has a type that is no property.
+    fn refuse_etag(&mut self, errors: &mut Errors) {
+        let Some(field) = self.fields.last_mut() else { return };
+        let is_etag = field.ty.declared().to_token_stream().into_iter().last();
+        if is_etag.is_some_and(|last| last.to_string() == "ETag") {
+            let message = "the `Stored` that a query returns has the ETag, and `update` compares it; remove the field";
+            errors.on(&field.ident, message);
+            field.storage = Storage::Refused;
         }
     }
 

@@ -146,6 +146,16 @@ impl Index {
         if report_missing_name(base, &name, on, on.is_some() && on == before, errors) {
             return None;
         }
+        if let Some(field) = on.map(|field| &base.fields[field]).filter(|field| field.name != name.value)
+            && base.fields.iter().any(|other| other.name == name.value)
+        {
+            let message = format_args!(
+                "the index `{0}` is over the field `{1}`, where it is, and another field is called `{0}`; put it there, or write \
+                 `#[index({1}, …)]`",
+                name.value, field.name
+            );
+            errors.at(name.span, message);
+        }
         let (scope, table) = scope(base, &mut keys, &name, errors);
         let has_explicit_keys = keys.has("partition") || keys.has("row");
         let (partition, row) = (keys.list("partition", errors), keys.list("row", errors));
@@ -155,6 +165,8 @@ impl Index {
                 Some(Values::of_field(base, field, scope, &mut keys, errors))
             }
             None if has_explicit_keys => Values::explicit(base, &name, scope, (partition, row), parts, errors),
+            // Listed fields are reported below.
+            None if keys.lists_fields(|name| base.fields.iter().any(|field| field.name == name)) => None,
             None => {
                 let field = field_with_name_of_index(base, &name, errors);
                 field.map(|field| Values::of_field(base, field, scope, &mut keys, errors))
@@ -167,7 +179,12 @@ impl Index {
         let prefix = keys.text("prefix", errors);
         let when = keys.list("when", errors).and_then(|list| when(base, &list, parts, errors));
         let renames = keys.list("rename", errors);
-        keys.refuse_fields(|name| base.fields.iter().any(|field| field.name == name), errors);
+        keys.refuse_fields(
+            &name.value,
+            on.is_none(),
+            |name| base.fields.iter().any(|field| field.name == name),
+            errors,
+        );
         keys.finish(errors);
 
         let Values { mut partition, mut row } = values?;
@@ -568,8 +585,8 @@ fn when(base: Base<'_>, list: &List, parts: &mut Vec<Field>, errors: &mut Errors
         }
     }
     if arguments.is_empty() {
-        let path = "the path of a function that takes a reference to it and returns `bool`";
-        errors.at(span, format_args!("`when` needs a field, and then {path}; write `when(field, path)`"));
+        let path = "the path of a function that takes a reference to each of them and returns `bool`";
+        errors.at(span, format_args!("`when` needs one or more fields, and then {path}; write `when(field, path)`"));
         return None;
     }
     Some(When { fields, path })

@@ -43,7 +43,9 @@ pub(super) fn key_advice(ty: &Type) -> Option<String> {
     };
     match generic(path) {
         Some((name, _)) if name == "Option" => {
-            return Some("every entity has its key; remove `Option`".to_owned());
+            return Some("every entity has its key; remove `Option`, or, for a value that may be missing, make it an index: `#[index(due, \
+                         same_partition)]` in place of this attribute"
+                .to_owned());
         }
         Some((name, inner)) if name == "Vec" && is_named(inner, "u8") => return Some(BYTES.to_owned()),
         Some((name, _)) if name == "Vec" => return Some(ONE_VALUE.to_owned()),

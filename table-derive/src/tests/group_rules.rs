@@ -176,7 +176,7 @@ fn wrong_groups_are_reported() {
                     Item { item: Item },
                 }
             ),
-            "write `Item(Entity)`",
+            "write `Item(Item)`",
         ),
         (
             parse_quote!(

@@ -48,7 +48,7 @@ macro_rules! both_refused {
 #[test]
 fn wrong_names_are_reported() {
     refused! {
-        index => "needs the name of the index first; write `#[index(name, …)]`";
+        index => "needs the name of the index first; write `#[index(name";
         index() => "`#[index()]` is empty";
         index = "name" => "in parentheses; write `#[index(name)]`";
         index(prefix = "name-") => "needs the name of the index first";
@@ -306,7 +306,7 @@ fn wrong_contents_are_reported() {
 #[test]
 fn wrong_predicates_are_reported() {
     refused! {
-        index(name, when(is_old)) => "`when` needs a field, and then the path of a function";
+        index(name, when(is_old)) => "`when` needs one or more fields, and then the path of a function";
         index(name, when()) => "write `when(field, path)`";
         index(name, when = "is_old") => "`when` takes a list";
         index(name, when(nam, is_old)) => "did you mean `name`?";

@@ -8,8 +8,8 @@ use crate::model::{
     codec::RowReader,
     entity::TableEntity,
     hints::{
-        Absent, Assign, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, EmptyText, NewFilter, TableStorage,
-        TextSearch, Unset, missing,
+        Absent, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, Compute, EmptyText, NewFilter, Order,
+        TableStorage, TextSearch, Unset, missing,
     },
     layout::{Parts, PropertyInfo, joined},
     property::{
@@ -410,13 +410,18 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
             is_false() -> Filter<E>,
     }
     missing! {
-        Assign:
+        Compute:
             increment<V>(V) -> Set<E>,
             inc<V>(V) -> Set<E>,
             add<V>(V) -> Set<E>,
             push<V>(V) -> Set<E>,
             append<V>(V) -> Set<E>,
             set_if_not_exists<V>(V) -> Set<E>,
+    }
+    missing! {
+        Order:
+            asc() -> Self,
+            desc() -> Self,
     }
     missing! {
         Unset:
@@ -646,7 +651,7 @@ impl<E> IntoFilter<E> for Option<Filter<E>> {
 }
 
 /// New value of a property, in a [`patch`](crate::Tables::patch) of `E`.
-#[must_use = "a value is set by a `patch`"]
+#[must_use = "a `patch` sets what its closure returns: `|post| [post.title.set(\"x\"), post.likes.set(1)]`"]
 pub struct Set<E> {
     pub(crate) name: &'static str,
     pub(crate) value: Result<Value, PropertyProblem>,
@@ -659,7 +664,8 @@ pub struct Set<E> {
 #[diagnostic::on_unimplemented(
     message = "the closure of a patch returns what it sets, not `{Self}`",
     label = "the closure must return an array of what it sets",
-    note = "write `|post| [post.title.set(\"x\"), post.likes.set(1)]`, without a semicolon at the end",
+    note = "a patch sets what its closure returns, in one array: `|post| [post.title.set(\"x\"), post.likes.set(1)]`, without \
+            statements before it and without a semicolon",
     note = "of `Option`s, those that are there: `[likes.map(|likes| post.likes.set(likes)), …].into_iter().flatten()`",
     note = "to change the entity as a value, use `tables.modify(T::key(…), |post| post.likes += 1)`"
 )]

@@ -6,6 +6,7 @@ mod with_etag;
 
 use std::{
     fmt,
+    future::Ready,
     ops::{Deref, DerefMut},
     time::SystemTime,
 };
@@ -18,7 +19,7 @@ use table_store::{
 
 use crate::model::{
     codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, damaged},
-    hints::{FromClient, NoDefault, TableStorage},
+    hints::{FromClient, NoDefault, TableStorage, WriteByItself, missing},
     key::{KeyReader, KeyWriter},
     layout::{Holds, Layout, LayoutInfo, has_property},
     sealed::{Sealed, sealed},
@@ -45,7 +46,7 @@ pub use with_etag::WithETag;
 /// function of that name already.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
-    note = "add `#[derive(TableEntity)]` to the struct",
+    note = "a struct is an entity with `#[derive(TableEntity)]`",
     note = "a group (`#[derive(EntityGroup)]`) is read, modified and deleted; create, filter and insert each of its entities: \
             of a `Report::Item(item)`, `tables.insert(&item)`",
     note = "of several entities: `create::<Post>().and::<Comment>()`, and a transaction or a query for each"
@@ -116,6 +117,15 @@ pub trait TableEntity: Sized + Shared {
     /// Returns a description of how the entity is stored: its keys and properties.
     fn layout() -> Layout {
         Self::INFO.layout
+    }
+
+    missing! {
+        trait WriteByItself:
+            insert(impl Sized) -> Ready<Result<ETag>>,
+            save(impl Sized) -> Ready<Result<ETag>>,
+            upsert(impl Sized) -> Ready<Result<ETag>>,
+            update(impl Sized) -> Ready<Result<ETag>>,
+            delete(impl Sized) -> Ready<Result<()>>,
     }
 }
 

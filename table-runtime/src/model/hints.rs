@@ -22,14 +22,20 @@ hints! {
     Skip: "a query cannot skip a number of rows", "the service has no offset",
         "`page(&tables, size, cursor)` continues after the last row of the page before",
         "`range(value..)` begins at a value";
-    Order: "rows come in the order of their keys, and in no other", "remove this call",
-        "descending: put `reverse` on the key part, or `reverse_time` for newest first: `#[row_key(reverse_time)]`",
+    Order: "rows come in the order of their keys, and in no other", "a query cannot choose the order",
+        "descending: put `reverse` on the key part, or `reverse_time` for newest first: `#[row_key(reverse_time)]`, \
+         `#[index(amount, reverse, …)]`",
         "by another field: put `#[index(field, …)]` on it and query `by_field(…)`, or sort the `Vec` that `all` returns";
     OneRow: "this query finds many rows, and `get` reads one", "parts of the key are still open",
+        "to read all of them, also those of a group, use `all(&tables)`",
         "give every part of the key: `T::key(…)`, or `.eq(…)` for each open part",
-        "to read the first row, use `first(&tables)`";
+        "with `same_partition`, the argument of `by_NAME` is the partition, and the value comes after it: \
+         `User::by_email(team).eq(\"…\")`",
+        "to read the first row, use `first(&tables)`; an index whose values belong to one entity each has `unique`";
     Exists: "this query finds many rows, and `exists` checks one", "parts of the key are still open",
-        "write `.first(&tables).await?.is_some()`, or `T::key(…).exists(&tables)`";
+        "write `.first(&tables).await?.is_some()`, or `T::key(…).exists(&tables)`",
+        "with `same_partition`, the argument of `by_NAME` is the partition, and the value comes after it: \
+         `User::by_email(team).eq(\"…\")`";
     Run: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "not a way to run a query",
         "write `.all(&tables).await?` for a `Vec`, `.first(&tables).await?` for an `Option`";
     Await: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "not yet run",
@@ -58,7 +64,8 @@ hints! {
     OrFilter: "conditions are combined in one filter", "not a method of queries",
         "write `.filter(|post| post.likes.ge(5).or(post.title.eq(\"Keys\")))`; a second `.filter(…)` is one more condition";
     WriteRows: "a query does not change rows", "not a method of queries",
-        "read the entities, and write each: `tables.update(&mut stored)`, or `tables.patch(T::key(…), |post| [post.likes.set(1)])`";
+        "for each of the entities that `.all(&tables).await?` returns: `tables.patch(Stored::key(&stored), |post| \
+         [post.likes.set(1)])`, or change it and write `tables.update(&mut stored)`";
     DeleteRows: "the rows of a query are deleted with `delete_all`", "write `.delete_all(&tables).await?`";
     DeleteEach: "entities are soft-deleted and restored one by one", "not a method of queries",
         "read them, and write `tables.soft_delete(T::key(…))` or `tables.restore(T::key(…))` for each";
@@ -75,8 +82,12 @@ hints! {
     HasMore: "the last page has no cursor", "write `page.next.is_some()`";
     NextPage: "the next page is read by the query", "not a method of a page",
         "write `query.page(&tables, 20, page.next.as_deref())`; `page.next` is `None` on the last page";
+    DryRun: "`repair` writes, and `verify` finds the same problems and writes nothing", "not an option of `repair`",
+        "write `tables.verify::<Post>().await?`, and look at its `findings`";
     OneEntityJob: "a job is over the rows of one entity", "not a method of jobs",
         "run it for each entity: `tables.verify::<Post>().await?`, then `tables.verify::<Comment>().await?`";
+    HasFindings: "the problems that `verify` found are in `findings`", "not an iterator",
+        "write `for finding in &verified.findings`";
     UpdateIf: "`update` and `delete` write if the row has the version that a `Stored` has", "not a verb of `Tables`",
         "with the ETag of a client: `tables.update(&mut Stored::new(post, etag))`, or `tables.delete(&Stored::new(post, etag))`",
         "some of the properties: `tables.patch_if(T::key(…), &etag, |post| [post.likes.set(1)])`";
@@ -97,6 +108,9 @@ hints! {
         "narrow, filter and select a query where it is made, and pass it to the function then";
     RunBoxed: "the trait `Query` has `all`, `first`, `count` and `stream`", "not a method of `Query`",
         "write `.boxed()` before it: a `BoxedRows` has it";
+    WriteByItself: "an entity is written by the verbs of `Tables`", "not a method of an entity",
+        "write `tables.insert(&post).await?`, or `upsert`; many: `tables.insert_all(&posts)`",
+        "what a query returned: `tables.update(&mut stored).await?` and `tables.delete(stored).await?`";
     // Points.
     AwaitPoint: "a query of one row is run with `get` or `exists`", "not yet run",
         "write `.get(&tables).await?`, which returns an `Option`";
@@ -114,7 +128,7 @@ hints! {
         "`update` writes back what was read";
     Read: "entities are read by the queries of their type", "not a verb of `Tables`",
         "one entity: `Post::key(…).get(&tables).await?`",
-        "a partition: `Post::by_key(…).all(&tables).await?`";
+        "a partition: `Post::by_key(…).all(&tables).await?`; the whole table: `Post::scan()`, with `#[table(allow_scan)]`";
     CreateTable: "tables are created with `create::<T>()`", "write `tables.create::<Post>().await?`",
         "it creates what is missing, and is called whenever a program begins";
     UpdateMany: "each entity is updated by itself", "not a verb of `Tables`",
@@ -130,6 +144,9 @@ hints! {
         "with the version that a client sent back: `Stored::new(post, if_match.parse()?)`",
         "without a version: `tables.upsert(&post)`";
     InsertMany: "many entities are written with `insert_all` and `upsert_all`", "not a verb of `Tables`";
+    TryInsertMany: "results are written with `try_insert_all_from`, which takes a stream of them", "not a verb of `Tables`",
+        "write `tables.try_insert_all_from(futures_util::stream::iter(results))`, or `try_upsert_all_from`; the errors are among the \
+         failures";
     OnConflict: "`insert_all` reports each entity that exists, and writes the others", "not an option of bulk writes",
         "to replace the rows that exist, write `tables.upsert_all(&posts)`",
         "`failures` of the error has `Error::AlreadyExists` for each of the others";
@@ -142,6 +159,8 @@ hints! {
         "write `query.delete_all(&tables).await?`; rows that cannot be read stay";
     BeforeSkip: "`skip_unreadable` comes last, right before the function that runs the query", "narrow and filter before it",
         "write `.filter(|post| post.likes.ge(1)).skip_unreadable(|error| errors.push(error)).all(&tables)`";
+    Close: "a store is closed when its last handle is dropped", "remove this call",
+        "the embedded store then writes what is queued; each write that was awaited is on the disk already";
     DropTable: "no verb deletes a table", "not a verb of `Tables`",
         "the entities of a type: `tables.delete_all(Post::scan())`, which needs `#[table(allow_scan)]`, or \
          `Post::by_key(…).delete_all(&tables)` for a partition",
@@ -153,6 +172,9 @@ hints! {
     SideBySide: "the number of transactions that are sent at once is set with `side_by_side`", "write `.side_by_side(16)`";
     SendBulk: "bulk writes are sent by `.await`", "remove this call",
         "write `tables.insert_all(&posts).await?`";
+    OfBackend: "retries and time limits are those of the backend", "not an option of `Tables`",
+        "write `AzureBackend::builder(account).access_key(key).max_attempts(5).timeout(limit).build()?`, and give it to `Tables::new`",
+        "`connect` has the defaults, and retries what the service refused because of its load";
     Connect: "tables are opened with `connect`, `open` or `in_memory`", "no such constructor",
         "Azure and Azurite: `Tables::connect(connection_string)`, such as `UseDevelopmentStorage=true` for Azurite",
         "the embedded store: `Tables::open(path)`, or `Tables::in_memory()` for tests";
@@ -195,9 +217,9 @@ hints! {
         "write `post.likes.ge(1).and(post.likes.le(9))`",
         "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`",
         "a `bool`: `post.published.eq(true)`";
-    Assign: "a patch sets a property with `set`", "write `post.likes.set(1)`",
-        "a patch does not read the row: to compute the new value from the old one, use \
-         `tables.modify(T::key(…), |post| post.likes += 1)`";
+    Compute: "a patch does not read the row, so it cannot compute a value from the old one", "not a change of a patch",
+        "write `tables.modify(T::key(…), |post| post.likes += 1)`, which reads, changes and writes, and begins again if another \
+         writer was faster";
     Unset: "a patch cannot remove a property", "not a change of a patch",
         "write `tables.modify(T::key(…), |post| post.url = None)`, which reads, changes and writes";
 }
@@ -205,11 +227,10 @@ hints! {
 /// Defines functions with a condition that does not hold, each with what it takes and returns. The names of the hints must
 /// be in scope: the compiler then shows the line of the function, and not this macro.
 macro_rules! missing {
-    // Functions of a trait have no visibility.
+    // The compiler tries methods with `&mut self` last, so that those of the program's own traits come first.
     (trait $hint:path: $($name:ident$(<$($parameter:ident),*>)?($($argument:ty),*) -> $returned:ty),+ $(,)?) => {$(
         #[doc(hidden)]
-        #[allow(clippy::should_implement_trait, reason = "it cannot be called")]
-        fn $name$(<$($parameter),*>)?(self $(, _: $argument)*) -> $returned
+        fn $name$(<$($parameter),*>)?(&mut self $(, _: $argument)*) -> $returned
         where
             Self: Sized,
             for<'never> TableStorage: $hint,

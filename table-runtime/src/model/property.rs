@@ -61,13 +61,14 @@ pub use table_store::error::PropertyProblem;
 /// parts: `Body`, `Body_2`, `Body_3`, and so on, with their number in `Body_Parts`, an `Edm.Int32`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a property",
-    label = "the service has no property type for this",
-    note = "a struct, an enum or a newtype: `#[derive(Property)]` on it; another entity has a row of its own, and its key is \
-            stored here",
+    label = "needs a derive, a feature of `table-runtime`, or another attribute",
+    note = "a struct that is no entity, an enum or a newtype: `#[derive(Property)]` on it",
     note = "times are `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>` and `jiff::Timestamp`, dates are \
             `time::Date`, `chrono::NaiveDate` and `jiff::civil::Date`, ids are `uuid::Uuid`: each of these crates needs \
-            the feature of `table-runtime` with its name, such as `features = [\"time\"]`; `rust_decimal::Decimal` needs \
-            the feature `decimal`",
+            the feature of `table-runtime` with its name, such as `features = [\"chrono\"]`; `rust_decimal::Decimal` needs \
+            the feature `decimal`; a time without a zone, such as `PrimitiveDateTime`, is none of them: write `OffsetDateTime`",
+    note = "another entity has a row of its own: store its key in its place, such as `author: u32`, and read it with \
+            `Author::key(…)`",
     note = "a collection, or a type of another crate: `#[property(json)]` on the field, which stores it through serde",
     note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
     note = "write `u64` for `usize`, `std::time::Duration` for a duration of another crate, and an integer of minutes or seconds \
@@ -524,7 +525,7 @@ borrowed! {
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a property holds one value, and `{Self}` may hold many",
-    label = "put `#[property(json)]` on the field of the entity",
+    label = "put `#[property(json)]` on this field",
     note = "it is stored as JSON text through serde, which filters cannot compare",
     note = "elements that queries look for are entities of their own, or have rows in an index: `#[index(tag, each)]` beside \
             `#[property(json)]`"

@@ -23,6 +23,9 @@ impl ReturnsNothingOfRow for Never {}
     label = "the closure must return `()`",
     note = "it is not `async`, has no `.await` and cannot fail, because it may run several times: write \
             `tables.modify(T::key(…), |post| post.likes += 1)`, and end a block with a semicolon",
+    note = "`modify` returns the entity as it was written: `.await?.map(|post| post.likes)`; an old value goes into a variable, \
+            `|post| old = post.url.take()`",
+    note = "another entity with the same key: `|post| *post = changed.clone()`",
     note = "a change that may fail or waits: `let mut stored = T::key(…).get(&tables).await?`, then change it, and \
             `tables.update(&mut stored).await?`"
 )]

@@ -34,6 +34,8 @@ sealed! {
 /// Every access implements this trait, also one that allows neither. Without these types the compiler would not know
 /// the type that a method returns, and would not report which other bound is missing.
 pub trait AnyAccess: Sealed {
+    /// Access after a value of the next part.
+    type AfterValue;
     /// Access after a prefix of the next part.
     type AfterPrefix;
     /// Access with a filter.
@@ -56,10 +58,7 @@ pub trait Opened: AnyAccess {
 }
 
 /// An access that accepts a value for the next part, which has the kind `K`.
-pub trait Access<K: Kind>: Sealed {
-    /// Access after the value.
-    type After;
-
+pub trait Access<K: Kind>: AnyAccess {
     #[doc(hidden)]
     fn open(value: K::Value<'_>, plan: &mut Plan);
 }
@@ -154,13 +153,12 @@ impl<const N: usize> Complete for FanOut<N> {
 macro_rules! stays {
     ($($access:ty: $filtered:ty, [$($n:tt)*];)*) => {$(
         impl<$($n)*> AnyAccess for $access {
+            type AfterValue = Self;
             type AfterPrefix = Self;
             type Filtered = $filtered;
         }
 
         impl<K: Kind, $($n)*> Access<K> for $access {
-            type After = Self;
-
             fn open(_: K::Value<'_>, _: &mut Plan) {}
         }
 
@@ -181,26 +179,24 @@ stays! {
 }
 
 impl<N, To> AnyAccess for Unopened<N, To> {
+    type AfterValue = To;
     type AfterPrefix = To;
     type Filtered = PartitionScan;
 }
 
 impl<const N: usize, H, To> AnyAccess for Spread<N, H, To> {
+    type AfterValue = To;
     type AfterPrefix = FanOut<N>;
     type Filtered = FanOut<N>;
 }
 
 impl<K: Kind, N: Encode<K>, To> Access<K> for Unopened<N, To> {
-    type After = To;
-
     fn open(value: K::Value<'_>, plan: &mut Plan) {
         plan.push_partition::<K, N>(value, true);
     }
 }
 
 impl<K: Kind, const N: usize, H: Encode<K>, To> Access<K> for Spread<N, H, To> {
-    type After = To;
-
     fn open(value: K::Value<'_>, plan: &mut Plan) {
         plan.push_partition::<K, H>(value, true);
     }

@@ -8,8 +8,11 @@ use crate::model::sealed::Sealed;
 #[diagnostic::on_unimplemented(
     message = "`range` takes a range of `{T}`, not `{Self}`",
     label = "not a range of `{T}`",
-    note = "write `a..b`, `a..=b`, `a..`, `..b` or `..=b`; the bounds of text are `&str`",
-    note = "`range` narrows the next part of the key, after the parts before it were narrowed by `eq`",
+    note = "write `a..b`, `a..=b`, `a..`, `..b` or `..=b`; the bounds of text are `&str`, and those of a time or a date are values of its type, such as \
+            `datetime!(2026-01-31 12:00 UTC)`",
+    note = "`range` narrows the next part of the key, after the parts before it were narrowed by `eq`; to range over a later part \
+            alone, declare an index whose `row(…)` begins with it",
+    note = "of several values, run a query for each, and combine the `Vec`s",
     note = "a bound that may be missing: `.range((Bound::Included(from), Bound::Unbounded))`, or `from.unwrap_or(0)..`"
 )]
 pub trait Bounds<T>: Sealed<T> {

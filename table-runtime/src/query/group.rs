@@ -18,7 +18,7 @@ use crate::{
     message = "`{Self}` is no group of entities",
     label = "not a group: an enum with `#[derive(EntityGroup)]`",
     note = "only the query of a group has `modify`; one entity: `tables.modify(T::key(…), |entity| entity.field = value)`",
-    note = "many entities: read them, change them, and write them with `tables.upsert_all(…)`"
+    note = "many entities: read them, and write `tables.modify(Stored::key(&stored), |entity| …)` for each"
 )]
 pub trait EntityGroup: OwnedView<Item = Self> + Send {
     /// Members for the variants, the master first.

@@ -207,17 +207,20 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
     missing! {
         Aggregate:
             group_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            sum<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            max<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            max_by_key<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            min<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            min_by_key<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            avg<R>(impl FnOnce(Columns<V>) -> R) -> Self,
+            sum<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
+            max<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
+            max_by_key<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
+            min<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
+            min_by_key<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
+            avg<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
     }
     missing! {
         WriteRows:
             update<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
             update_all<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
+            update_many<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
+            patch_all<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
+            modify_all<R>(&Tables, impl FnOnce(&mut V::Item) -> R) -> Ready<Result<()>>,
             patch<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
             set<R>(impl FnOnce(Columns<V>) -> R) -> Self,
     }
@@ -261,6 +264,9 @@ impl<V: OwnedView, W> Point<V, W> {
 impl<V: OwnedView<Entity: OneEntity>, W> Point<V, W> {
     missing! {
         RowsOfPoint:
+            take<N>(N) -> Self,
+            limit<N>(N) -> Self,
+            skip<N>(N) -> Self,
             filter<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             order_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             r#where<R>(impl FnOnce(Columns<V>) -> R) -> Self,

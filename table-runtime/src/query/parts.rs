@@ -105,11 +105,11 @@ impl<T: KeyPart, N: Ranged<T::Kind>, T2, N2, R> Sorted for (Part<T, N>, (Part<T2
 #[diagnostic::on_unimplemented(
     message = "no key part is left to narrow",
     label = "every part of this key has its value, or a range or `starts_with` came before",
-    note = "parts are narrowed in their order, and a range or `starts_with` comes last: call `eq` before it",
-    note = "for a property that is not in the key, use `filter`; a field of the key can be a property too, with \
-            `#[property]`",
-    note = "the value of an index in other partitions is whole, as the argument of `by_NAME`: for beginnings, the index has \
-            `partition(email(first = 1)), row(email)`"
+    note = "parts are narrowed in their order, and a range or `starts_with` comes last: call `eq` before it, for the parts before it",
+    note = "for a part after a range, and for a property that is not in the key, use `filter`: a field of the key is a property too \
+            with `#[property]`; or declare an index whose `row(…)` begins with that part",
+    note = "the value of an index in other partitions is whole, as the argument of `by_NAME`, and has no `eq` after it: \
+            `User::by_email(\"…\")`; for beginnings, the index has `partition(email(first = 1)), row(email)`"
 )]
 pub trait HasPart: Sized {
     #[doc(hidden)]

@@ -251,7 +251,8 @@ impl<E> OwnKey for Point<E, Primary> {
 #[diagnostic::on_unimplemented(
     message = "`get_many` reads full keys",
     label = "not a full key",
-    note = "write `tables.get_many([T::key(…), T::key(…)])`, with every field of the key in each"
+    note = "write `tables.get_many([T::key(…), T::key(…)])`, with every field of the key in each; the function has no type to give, so \
+            without `::<T>`"
 )]
 pub trait PointKey: Sealed {
     /// What is read.

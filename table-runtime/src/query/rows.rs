@@ -81,12 +81,13 @@ impl<V, P, A> fmt::Debug for Rows<V, P, A> {
     }
 }
 
-impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
+impl<V, T, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     /// Sets the value of the next key part. Once no part is open, the query is a [`Point`](crate::Point).
-    pub fn eq(mut self, value: T::Arg<'_>) -> R::Query<V, A::After>
+    pub fn eq(mut self, value: T::Arg<'_>) -> R::Query<V, A::AfterValue>
     where
+        T: KeyPart,
         N: Encode<T::Kind>,
-        A: Access<T::Kind, After: Complete>,
+        A: Access<T::Kind> + AnyAccess<AfterValue: Complete>,
     {
         let value = T::arg_value(value);
         A::open(value, &mut self.plan);
@@ -97,7 +98,7 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     /// Narrows the next key part, a text, to the values that begin with `prefix`. The prefix is folded as the key is.
     pub fn starts_with(mut self, prefix: &str) -> Rows<V, Done, A::AfterPrefix>
     where
-        T::Kind: Textual,
+        T: KeyPart<Kind: Textual>,
         N: Prefixed,
         A: AnyAccess + PrefixAccess,
     {
@@ -115,6 +116,7 @@ impl<V, T: KeyPart, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     /// if no key does, the query finds nothing. A range that ends before it begins is empty, as those of Rust are.
     pub fn range<'a>(mut self, bounds: impl Bounds<T::Arg<'a>>) -> Rows<V, Done, A>
     where
+        T: KeyPart,
         (Part<T, N>, R): Sorted<Encoding: Ordered<T::Kind>>,
     {
         let (from, to) = bounds.bounds();

@@ -58,7 +58,9 @@ enum Source {
 /// reference to one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither the key of an entity nor an entity as it was read",
-    note = "write `T::key(…)`, with every field of the key, or give what a query returned"
+    note = "write `T::key(…)`, with every field of the key, or give what a query returned",
+    note = "a stream of a query has results: delete what it finds with `query.delete_all(&tables)`, or write \
+            `tables.try_remove_all_from(stream)`"
 )]
 pub trait AsKey<E: TableEntity>: Sealed<E> {
     #[doc(hidden)]

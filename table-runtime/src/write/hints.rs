@@ -12,11 +12,11 @@ use crate::{
     client::tables::Tables,
     model::entity::Stored,
     model::hints::{
-        Begin, BulkSize, Commit, CreateIndex, CreateTable, DeleteByKey, DeleteEach, DeleteMany, DropTable, EmptyBin,
-        FindOrInsert, InsertEach, InsertMany, OnConflict, Put, Read, ReadFirst, Restore, Rollback, SendBulk,
-        SideBySide, TableStorage, UpdateIf, UpdateMany, missing,
+        Begin, BulkSize, Close, Commit, CreateIndex, CreateTable, DeleteByKey, DeleteEach, DeleteMany, DropTable,
+        EmptyBin, FindOrInsert, InsertEach, InsertMany, OfBackend, OnConflict, Put, Read, ReadFirst, Restore, Rollback,
+        SendBulk, SideBySide, TableStorage, TryInsertMany, UpdateIf, UpdateMany, missing,
     },
-    query::Point,
+    query::{Point, Rows},
     write::{bulk::Bulk, transaction::Transaction},
 };
 
@@ -41,6 +41,12 @@ impl Tables {
             save_all<E>(E) -> Ready<Result<BulkProgress>>,
     }
     missing! {
+        TryInsertMany:
+            try_insert_all<E>(E) -> Ready<Result<BulkProgress>>,
+            try_upsert_all<E>(E) -> Ready<Result<BulkProgress>>,
+            try_remove_all<E>(E) -> Ready<Result<BulkProgress>>,
+    }
+    missing! {
         UpdateMany:
             update_all<E>(E) -> Ready<Result<BulkProgress>>,
             patch_all<E, S>(E, S) -> Ready<Result<()>>,
@@ -59,14 +65,14 @@ impl Tables {
     }
     missing! {
         Read:
-            get<T>(impl Sized) -> Ready<Result<Vec<T>>>,
+            get<T>(impl Sized) -> Ready<Result<Option<Stored<T>>>>,
             find<T>(impl Sized) -> Ready<Result<Vec<T>>>,
-            query<T>(impl Sized) -> Ready<Result<Vec<T>>>,
             // With the partition key and the row key.
             get_entity<T>(impl Sized, impl Sized) -> Ready<Result<T>>,
             query_entities<T>(impl Sized) -> Ready<Result<Vec<T>>>,
             all<T>() -> Ready<Result<Vec<T>>>,
-            scan<T>() -> Ready<Result<Vec<T>>>,
+            scan<T>() -> Rows<T>,
+            query<T>() -> Rows<T>,
             count<T>() -> Ready<Result<usize>>,
     }
     missing! {
@@ -118,11 +124,28 @@ impl Tables {
     }
     missing! {
         DropTable:
-            drop_table<T>(T) -> Ready<Result<()>>,
-            delete_table<T>(T) -> Ready<Result<()>>,
-            // Without an argument, a call of each names its type.
+            // Without an argument, because a call of each names its type.
+            drop_table<T>() -> Ready<Result<()>>,
+            delete_table<T>() -> Ready<Result<()>>,
             truncate<T>() -> Ready<Result<()>>,
             clear<T>() -> Ready<Result<()>>,
+    }
+    missing! {
+        OfBackend:
+            with_retries<N>(N) -> Self,
+            with_max_attempts<N>(N) -> Self,
+            with_max_retries<N>(N) -> Self,
+            with_retry_policy<P>(P) -> Self,
+            with_retry<P>(P) -> Self,
+            with_timeout<D>(D) -> Self,
+            with_request_timeout<D>(D) -> Self,
+    }
+    missing! {
+        Close:
+            close() -> Ready<Result<()>>,
+            shutdown() -> Ready<Result<()>>,
+            disconnect() -> Ready<Result<()>>,
+            flush() -> Ready<Result<()>>,
     }
     missing! {
         Begin:

@@ -11,13 +11,15 @@ use crate::model::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     label = "not an entity",
-    note = "a struct is an entity with `#[derive(TableEntity)]`; of a group, write each of its entities",
-    note = "what was read as `stored` is written back with `tables.update(&mut stored)`; the entity alone is `&*stored`, and \
-            in an iterator `.map(|stored| &**stored)`",
+    note = "a struct is an entity with `#[derive(TableEntity)]`, and a type parameter or an associated type with the bound \
+            `TableEntity`",
+    note = "of a group, write the entity in it: of a `Report::Item(item)`, `tables.insert(&item)`",
     note = "`insert`, `upsert` and `merge` write one entity; `tables.insert_all(&entities)` and `tables.upsert_all(&entities)` \
             write many",
+    note = "what was read as `stored` is written back with `tables.update(&mut stored)`; the entity alone is `&*stored`, and \
+            of a `Vec`, `stored.into_iter().map(Stored::into_inner)`",
     note = "results: `try_insert_all_from`, `try_upsert_all_from` and `try_remove_all_from` take a stream of them, such as \
-            `futures_util::stream::iter(results)`",
+            `futures_util::stream::iter(results)`; of what a query returned: `stream.map_ok(Stored::into_inner)`",
     note = "some of the fields: `tables.patch(T::key(…), |post| [post.likes.set(1)])`; inside of an `Arc` or a `Box`, the \
             entity is `&*post`"
 )]
@@ -50,7 +52,10 @@ impl<E: TableEntity> AsEntity<E> for &E {
             stored)`",
     note = "`tables.upsert(&entity)` writes an entity whatever its row is now; `tables.modify(T::key(…), |entity| …)` reads, \
             changes and writes",
-    note = "a copy in an index: `copied.fetch(&tables)` reads its entity; in a group, a variant can be `Item(Stored<Item>)`"
+    note = "what is a `&mut Stored` already is given without another `&mut`; a type parameter needs the bound `T: TableEntity`",
+    note = "`insert` and `upsert` return an `ETag`, with which an entity becomes one: `Stored::new(entity, etag)`",
+    note = "a copy in an index: `copied.fetch(&tables)` reads its entity",
+    note = "of a group with variants such as `Item(Stored<Item>)`: `if let Report::Item(item) = &mut row`, and `update(item)`"
 )]
 pub trait Updatable: Sealed {
     /// The entity's type.

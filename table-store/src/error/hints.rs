@@ -36,6 +36,7 @@ impl Error {
         is_already_exists: bool;
         is_not_found: bool;
         code: &str;
+        kind: &str;
         error_code: &str;
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         entity::TableEntity,
-        hints::{OneEntityJob, TableStorage, missing},
+        hints::{DryRun, OneEntityJob, TableStorage, missing},
         layout::{Holds, Scope},
     },
     write::index::{Change, FoundEntity, InTheWay, Planned, Precondition, Schema, Write, WrittenRow, commit},
@@ -51,6 +51,10 @@ impl Repair {
     missing! {
         OneEntityJob:
             and<E>() -> Self,
+    }
+    missing! {
+        DryRun:
+            dry_run() -> Self,
     }
 
     /// Continues an earlier repair of the same entity at its [`Progress::cursor`]. The rows of the same pass are read

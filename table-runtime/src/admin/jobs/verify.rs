@@ -31,7 +31,7 @@ use crate::{
     model::{
         codec::is_unreadable,
         entity::TableEntity,
-        hints::{OneEntityJob, TableStorage, missing},
+        hints::{HasFindings, OneEntityJob, TableStorage, missing},
         layout::Holds,
     },
     write::index::{EncodedRow, FoundEntity, Schema, Write},
@@ -243,6 +243,19 @@ pub struct Verified {
     pub index_rows: usize,
     /// The problems that were found.
     pub findings: Vec<Finding>,
+}
+
+/// For a result that follows `in`.
+#[doc(hidden)]
+impl Iterator for Verified
+where
+    for<'never> TableStorage: HasFindings,
+{
+    type Item = Finding;
+
+    fn next(&mut self) -> Option<Finding> {
+        unreachable!("no type implements the hint")
+    }
 }
 
 impl Verify {

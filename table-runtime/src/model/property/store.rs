@@ -260,7 +260,19 @@ impl<T: AsText> Store<Option<T>> for OptionText {
     }
 }
 
-impl<T: Default, S: Store<T>> Store<T> for Defaulted<S> {
+/// A field with `#[property(default)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no `Default`",
+    label = "`#[property(default)]` needs it, for rows without the property",
+    note = "write `#[derive(Default)]` on your type, and `#[default]` on a variant of an enum",
+    note = "for a type of another crate, write an `Option`, or a newtype with its own `Default`"
+)]
+pub trait HasDefault: Default {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> HasDefault for T {}
+
+impl<T: HasDefault, S: Store<T>> Store<T> for Defaulted<S> {
     type Arg<'a> = S::Arg<'a>;
     type Order = S::Order;
     type Shape = <S::Shape as Shape>::Optional;

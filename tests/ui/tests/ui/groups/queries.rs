@@ -34,6 +34,13 @@ async fn queries(tables: &Tables, report: &Report) {
     let _ = Report::by_key("Marcus").eq(5).get(tables).await;
     let _ = Report::by_key("Marcus").starts_with("x");
     let _ = tables.insert(report).await;
+    let _ = Report::key("Marcus", 1).get(tables).await;
+}
+
+fn version(row: &Report) {
+    if let Report::Item(item) = row {
+        let _ = table_runtime::Stored::etag(&item);
+    }
 }
 
 async fn filters(tables: &Tables) {

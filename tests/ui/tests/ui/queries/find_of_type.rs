@@ -1,3 +1,4 @@
+use futures_util::StreamExt;
 use table_runtime::{Result, TableEntity, Tables};
 
 #[derive(TableEntity)]
@@ -11,6 +12,8 @@ struct Post {
 
 async fn run(tables: &Tables) -> Result<()> {
     let posts = Post::find(tables).await?;
+    let posts = Post::all(tables).await?;
+    let post = Post::find_by_id(tables, 1).await?;
     Ok(())
 }
 

@@ -18,4 +18,9 @@ async fn print<Q: Query<Entity = Post>>(tables: &Tables, query: Q) -> Result<()>
     Ok(())
 }
 
+async fn count<Q: Query<Entity = Post>>(tables: &Tables, query: Q) -> Result<usize> {
+    let posts = query.all(tables).await?;
+    Ok(posts.iter().filter(|post| post.title.is_empty()).count())
+}
+
 fn main() {}

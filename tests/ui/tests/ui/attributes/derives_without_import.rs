@@ -1,0 +1,10 @@
+#[derive(KeyPart)]
+struct Sku(String);
+
+#[derive(Property)]
+enum State {
+    Open,
+    Done,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use table_runtime::Entity;
+
+#[derive(Entity)]
+struct Post {
+    author: String,
+}
+
+fn main() {}
