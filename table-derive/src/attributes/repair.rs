@@ -3,7 +3,7 @@
 //! Each is reported with what to write, and is read as that, so that one mistake causes one error.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{Lit, LitStr, Meta, Token, ext::IdentExt as _, parse::Parser as _, punctuated::Punctuated};
 
 use crate::errors::Errors;
@@ -127,11 +127,13 @@ impl Place<'_> {
             [TokenTree::Ident(name), TokenTree::Ident(order)] if self.has_key_parts() && is_order(order) => {
                 let order = order.to_string();
                 let is_descending = order.to_lowercase().starts_with('d') || order.starts_with("re");
-                let encoding = is_descending.then(|| quote_spanned!(name.span()=> (reverse)));
-                (
-                    "the order of a field is its encoding, none or `reverse` or, of a time, `reverse_time`".to_owned(),
-                    quote_spanned!(name.span()=> #name #encoding),
-                )
+                let fix = if is_descending {
+                    format!("`{name}(reverse)`, or of a time `{name}(reverse_time)`")
+                } else {
+                    format!("`{name}`")
+                };
+                errors.on(name, format_args!("the order of a field is its encoding; write {fix}"));
+                return Some(Repair { meant: quote!(#name), is_reported: true });
             }
             [TokenTree::Ident(_), TokenTree::Punct(colon), TokenTree::Punct(_), TokenTree::Ident(_), ..]
                 if self.has_key_parts() && colon.as_char() == ':' =>

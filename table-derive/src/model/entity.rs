@@ -280,7 +280,8 @@ impl Entity {
     /// Reports fields whose types can be no part of a key, and removes them from the keys.
     fn refuse_key_types(&mut self, errors: &mut Errors) {
         let Self { fields, partition, row, .. } = self;
-        let advice: Vec<_> = fields.iter().map(|field| refused::key_advice(&field.ty)).collect();
+        let advice: Vec<_> =
+            fields.iter().map(|field| Some(refused::key_advice(&field.ty)?.replace("{field}", &field.name))).collect();
         let mut reported = Vec::new();
         for key in [partition, row] {
             let parts = std::mem::take(&mut key.parts);

@@ -28,7 +28,7 @@ pub(super) fn advice(ty: &Type) -> Option<String> {
     }
 }
 
-/// Returns what to write instead of a type; `None` if it may be a part of a key.
+/// Returns what to write instead of a type, with `{field}` for the name of the field; `None` if it may be a part of a key.
 pub(super) fn key_advice(ty: &Type) -> Option<String> {
     const ONE_VALUE: &str = "a part of a key is one value; put the attribute on a field for each value";
     const BYTES: &str = "bytes are no part of a key; write text, such as hex, or a `Uuid` for 16 bytes";
@@ -43,7 +43,7 @@ pub(super) fn key_advice(ty: &Type) -> Option<String> {
     };
     match generic(path) {
         Some((name, _)) if name == "Option" => {
-            return Some("every entity has its key; remove `Option`, or, for a value that may be missing, make it an index: `#[index(due, \
+            return Some("every entity has its key; remove `Option`, or, for a value that may be missing, make it an index: `#[index({field}, \
                          same_partition)]` in place of this attribute"
                 .to_owned());
         }

@@ -48,7 +48,7 @@ pub use with_etag::WithETag;
     message = "`{Self}` is not a table entity",
     note = "a struct is an entity with `#[derive(TableEntity)]`",
     note = "a group (`#[derive(EntityGroup)]`) is read, modified and deleted; create, filter and insert each of its entities: \
-            of a `Report::Item(item)`, `tables.insert(&item)`",
+            `Item::by_key(…).filter(…)`, and of a `Report::Item(item)`, `tables.insert(&item)`",
     note = "of several entities: `create::<Post>().and::<Comment>()`, and a transaction or a query for each"
 )]
 pub trait TableEntity: Sized + Shared {

@@ -178,7 +178,8 @@ hints! {
     Connect: "tables are opened with `connect`, `open` or `in_memory`", "no such constructor",
         "Azure and Azurite: `Tables::connect(connection_string)`, such as `UseDevelopmentStorage=true` for Azurite",
         "the embedded store: `Tables::open(path)`, or `Tables::in_memory()` for tests";
-    Commit: "a transaction is sent with `commit`", "nothing was sent yet", "write `.commit().await?` after the last verb";
+    Commit: "a transaction is sent with `commit`", "nothing was sent yet", "write `.commit().await?` after the last verb",
+        "a transaction begins without a request, so without `.await` and `?`: `let transaction = tables.transaction();`";
     ReadFirst: "a transaction does not read", "not a verb of a transaction",
         "read the entity before: `let mut post = Post::key(…).get(&tables).await?`; change it, and add `.update(&mut post)`";
     InsertEach: "a transaction has a verb for each entity", "not a verb of a transaction",

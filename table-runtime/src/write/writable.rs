@@ -79,8 +79,8 @@ impl<E: TableEntity> Updatable for Stored<E> {
 #[diagnostic::on_unimplemented(
     message = "`delete` takes an entity as a query returned it, a `Stored` or a reference to one, and not `{Self}`",
     label = "not a `Stored` entity",
-    note = "inside of an `Option`: `if let Some(stored) = …`; inside of a `Box` or an `Arc`, it is `&*stored`",
     note = "with its key, whatever its row is now: `tables.remove(T::key(…))`",
+    note = "inside of an `Option`: `if let Some(stored) = …`; inside of a `Box` or an `Arc`, it is `&*stored`",
     note = "many: `tables.remove_all(keys)`, or `query.delete_all(&tables)`"
 )]
 pub trait Deletable: Sealed {

@@ -6,6 +6,7 @@ use std::{
     future::IntoFuture,
     mem,
     pin::Pin,
+    slice,
     task::{Context, Poll},
 };
 
@@ -254,6 +255,21 @@ where
     type Item = Finding;
 
     fn next(&mut self) -> Option<Finding> {
+        unreachable!("no type implements the hint")
+    }
+}
+
+/// For a reference that follows `in`.
+#[doc(hidden)]
+#[allow(clippy::into_iter_without_iter, reason = "it cannot be called")]
+impl<'a> IntoIterator for &'a Verified
+where
+    for<'never> TableStorage: HasFindings,
+{
+    type Item = &'a Finding;
+    type IntoIter = slice::Iter<'a, Finding>;
+
+    fn into_iter(self) -> Self::IntoIter {
         unreachable!("no type implements the hint")
     }
 }

@@ -18,6 +18,10 @@ async fn copies(tables: &Tables, copied: Copied<Post>) {
     Stored::etag(&copied);
 }
 
+async fn liked(tables: &Tables) -> Result<Vec<Stored<Post>>> {
+    Post::by_likes("Marcus").all(tables).await
+}
+
 async fn list<P: Projection>(tables: &Tables) -> Result<Vec<P>> {
     Post::by_key("Marcus").select::<P>().all(tables).await
 }

@@ -20,6 +20,10 @@ async fn run(tables: &Tables, post: Post) -> Result<()> {
     for finding in tables.verify::<Post>().await? {
         println!("{finding}");
     }
+    let verified = tables.verify::<Post>().await?;
+    for finding in &verified {
+        println!("{finding}");
+    }
     Ok(())
 }
 

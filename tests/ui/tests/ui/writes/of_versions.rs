@@ -23,6 +23,19 @@ async fn inserted(tables: &Tables, post: Post) -> Result<()> {
     Ok(())
 }
 
+async fn returned(tables: &Tables, post: Post) -> Result<Stored<Post>> {
+    let stored = tables.insert(&post).await?;
+    Ok(stored)
+}
+
+async fn removed(tables: &Tables, post: Post) -> Result<Option<u32>> {
+    tables.insert(&post).on_conflict_do_nothing().await?;
+    match tables.remove(Post::key("Marcus", 1)).await? {
+        Some(post) => Ok(Some(post.likes)),
+        None => Ok(None),
+    }
+}
+
 async fn not_read(tables: &Tables, post: Post, stored: Stored<Post>) -> Result<()> {
     tables.update(&post).await?;
     tables.update(post).await?;
