@@ -499,10 +499,10 @@ impl Keys {
         }
     }
 
-    /// Returns true if a key is the name of a field, and no option.
-    pub(crate) fn lists_fields(&self, is_field: impl Fn(&str) -> bool) -> bool {
+    /// Returns true if a key is no option of an encoding, and one of these names.
+    pub(crate) fn lists(&self, is_name: impl Fn(&str) -> bool) -> bool {
         let is_known = |name: &str| EncodingOption::named(name).is_some();
-        self.given.iter().any(|(name, meta)| matches!(meta, Meta::Path(_)) && is_field(name) && !is_known(name))
+        self.given.iter().any(|(name, meta)| matches!(meta, Meta::Path(_)) && is_name(name) && !is_known(name))
     }
 
     /// Reports the keys that are names of fields, and that no caller took. On a field, another attribute is needed.

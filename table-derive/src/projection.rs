@@ -155,17 +155,12 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     // The struct with the lifetime of a row, and the type of what a query returns.
     let (mut of_row, mut item) = (quote!(Self), quote!(Self));
     if lifetime.is_some() {
-        let others: Vec<_> = input
-            .generics
-            .params
-            .iter()
-            .filter_map(|parameter| match parameter {
-                GenericParam::Lifetime(_) => None,
-                GenericParam::Type(parameter) => Some(&parameter.ident),
-                GenericParam::Const(parameter) => Some(&parameter.ident),
-            })
-            .collect();
-        (of_row, item) = (quote!(#ident<'__row #(, #others)*>), quote!(#ident<'static #(, #others)*>));
+        let others = input.generics.params.iter().filter_map(|parameter| match parameter {
+            GenericParam::Lifetime(_) => None,
+            GenericParam::Type(parameter) => Some(&parameter.ident),
+            GenericParam::Const(parameter) => Some(&parameter.ident),
+        });
+        (of_row, item) = (quote!(#ident<'__row #(, #others)*>), quote!(::core::convert::Infallible));
     }
     let owned = lifetime.is_none().then(|| {
         quote! {

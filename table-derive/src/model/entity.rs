@@ -266,11 +266,13 @@ impl Entity {
         }
     }
 
-    /// Reports a last field for the ETag of the row, which has a type that is no property.
+    /// Reports the last field if it is for the ETag of the row, whose type is no property. With an attribute, the field may be
+    /// for another ETag, such as `#[property(text)]`.
     fn refuse_etag(&mut self, errors: &mut Errors) {
         let Some(field) = self.fields.last_mut() else { return };
-        let is_etag = field.ty.declared().to_token_stream().into_iter().last();
-        if is_etag.is_some_and(|last| last.to_string() == "ETag") {
+        let is_plain = matches!(&field.storage, Storage::Property(property) if !property.has_attribute);
+        let last = field.ty.declared().to_token_stream().into_iter().last();
+        if is_plain && field.name == "etag" && last.is_some_and(|last| last.to_string() == "ETag") {
             let message = "the `Stored` that a query returns has the ETag, and `update` compares it; remove the field";
             errors.on(&field.ident, message);
             field.storage = Storage::Refused;

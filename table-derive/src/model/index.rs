@@ -166,7 +166,9 @@ impl Index {
             }
             None if has_explicit_keys => Values::explicit(base, &name, scope, (partition, row), parts, errors),
             // Listed fields are reported below.
-            None if keys.lists_fields(|name| base.fields.iter().any(|field| field.name == name)) => None,
+            None if keys.lists(|name| !FLAGS.contains(&name) && base.fields.iter().any(|field| field.name == name)) => {
+                None
+            }
             None => {
                 let field = field_with_name_of_index(base, &name, errors);
                 field.map(|field| Values::of_field(base, field, scope, &mut keys, errors))

@@ -48,7 +48,7 @@ macro_rules! both_refused {
 #[test]
 fn wrong_names_are_reported() {
     refused! {
-        index => "needs the name of the index first; write `#[index(name";
+        index => "needs the name of the index first; write `#[index(name, ";
         index() => "`#[index()]` is empty";
         index = "name" => "in parentheses; write `#[index(name)]`";
         index(prefix = "name-") => "needs the name of the index first";

@@ -49,7 +49,26 @@ macro_rules! entity {
 
 entity!(Written, "WrittenByMacro", 8, id: String);
 
+/// Has fields with the names of options, and the ETag of something else.
+#[derive(TableEntity)]
+#[table(name = "Page")]
+#[index(title, same_partition, copy)]
+struct Page {
+    #[partition_key]
+    site: String,
+    #[row_key]
+    id: u32,
+    title: String,
+    copy: u32,
+    #[property(text)]
+    etag_of_image: table_runtime::ETag,
+    #[property(text, rename = "ImageVersion")]
+    etag: table_runtime::ETag,
+}
+
 pub(crate) fn main() {
+    let _ = Page::by_title("a").eq("Keys");
+
     assert_eq!(Struct::INFO.layouts[0].row[1].field, "type");
     assert_eq!(Struct::INFO.properties().last().map(|property| property.name), Some("Match"));
     assert_eq!(Written::key("a", 1).explain().row_key(), Some("00000001"));

@@ -52,7 +52,7 @@ struct Counted {
     total: u32,
     #[property(as = i32)]
     revision: u32,
-    tag: table_runtime::ETag,
+    etag: table_runtime::ETag,
 }
 
 #[derive(TableEntity)]
