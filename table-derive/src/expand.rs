@@ -1,5 +1,6 @@
 //! The expansion of `#[derive(TableEntity)]`, from the model alone.
 
+pub(crate) mod checks;
 mod columns;
 mod context;
 mod docs;
@@ -31,12 +32,14 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
     let times = implementation::check_times(&context);
     let prefixes = implementation::check_prefixes(&context);
     let paths = indexes::check_paths(&context);
+    let checks = checks::of_entity(&context);
     let (no_lints, alias) = (no_lints(), entity.runtime.alias());
     quote! {
         #columns
         #no_lints
         const _: () = {
             #alias
+            #checks
             #queries
             #columns_impls
             #markers

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::{Data, DeriveInput, Fields, PathArguments, Type, ext::IdentExt as _, spanned::Spanned as _};
+use syn::{Attribute, Data, DeriveInput, Fields, PathArguments, Type, ext::IdentExt as _, spanned::Spanned as _};
 
 use crate::{
     attributes::Keys,
@@ -17,8 +17,6 @@ pub(crate) struct Group<'a> {
     runtime: Runtime,
     master: Variant<'a>,
     items: Vec<Variant<'a>>,
-    /// True if there are variants without an entity, which are an error.
-    has_refused: bool,
 }
 
 struct Variant<'a> {
@@ -37,6 +35,7 @@ impl<'a> Group<'a> {
             errors
                 .on(parameter, "a group cannot have parameters; write concrete entities, such as `Item(Item<String>)`");
         }
+        refuse_foreign(&input.attrs, errors);
         let Data::Enum(data) = &input.data else {
             let help = format_args!("help: write `enum {name} {{ Expense(Expense), Item(ExpenseItem) }}`");
             errors.on(name, format_args!("`EntityGroup` is for enums with one variant for each entity\n{help}"));
@@ -47,6 +46,7 @@ impl<'a> Group<'a> {
             let ident = &variant.ident;
             // The fields of a variant with names belong to a struct, as the other error says.
             let fields = variant.fields.iter().filter(|field| field.ident.is_none());
+            refuse_foreign(&variant.attrs, errors);
             let attributes = variant.attrs.iter().chain(fields.flat_map(|field| &field.attrs));
             for found in attributes.filter(|found| {
                 ["table", "partition_key", "row_key", "property", "index"]
@@ -86,7 +86,6 @@ impl<'a> Group<'a> {
             |variant: &syn::Variant| matches!(&variant.fields, Fields::Unnamed(fields) if fields.unnamed.len() == 1);
         let is_unit = |variant: &syn::Variant| matches!(variant.fields, Fields::Unit);
         let are_known = data.variants.iter().all(|variant| holds_one(variant) || is_unit(variant));
-        let has_refused = variants.len() < data.variants.len();
         let mut is_complete = are_known && input.generics.params.is_empty();
         for (at, Variant { ty, ident }) in variants.iter().enumerate() {
             if let Some(inner) = boxed(ty) {
@@ -107,16 +106,23 @@ impl<'a> Group<'a> {
         let runtime = Runtime::read(&input.attrs, "table");
         let mut variants = variants.into_iter();
         let master = variants.next().filter(|_| is_complete)?;
-        Some(Self { input, runtime, master, items: variants.collect(), has_refused })
-    }
-
-    /// Returns the arm of a `match` for variants without an entity.
-    fn refused(&self) -> Option<TokenStream> {
-        self.has_refused.then(|| quote!(_ => ::core::unreachable!()))
+        Some(Self { input, runtime, master, items: variants.collect() })
     }
 
     fn variants(&self) -> impl Iterator<Item = &Variant<'a>> {
         std::iter::once(&self.master).chain(&self.items)
+    }
+}
+
+/// Reports attributes that a group does not need.
+fn refuse_foreign(attributes: &[Attribute], errors: &mut Errors) {
+    for found in attributes {
+        let path = found.path();
+        if ["group", "entity", "master", "root", "parent"].iter().any(|name| path.is_ident(name)) {
+            let message = "the master is the first variant, the table is that of the entities, and the keys, or `#[table(kind)]` on each \
+                           entity, distinguish the variants; remove this attribute";
+            errors.on(path, message);
+        }
     }
 }
 
@@ -154,12 +160,10 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
         let entity = of_variant(group, variant, &quote!(entity));
         quote!(Self::#ident(#content) => (#number, #entity(#content)))
     });
-    let members_of = members_of.chain(group.refused());
     let set_states = group.variants().map(|variant| {
         let (ident, set_state) = (variant.ident, of_variant(group, variant, &quote!(set_state)));
         quote!(Self::#ident(#content) => #set_state(#content, #state))
     });
-    let set_states = set_states.chain(group.refused());
     let schemas = group.variants().map(|variant| of_variant(group, variant, &quote!(SCHEMA)));
     // Without the lifetime, the compiler would refuse a group of which an entity has an index in another partition.
     let in_one_partition = group.variants().map(|Variant { ty, .. }| {

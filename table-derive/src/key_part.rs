@@ -2,20 +2,22 @@
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::spanned::Spanned as _;
 
 use crate::{
+    expand::checks,
     hygiene::no_lints,
     wrapper::{Shape, Wrapper},
 };
 
 pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
     let (ident, t) = (&wrapper.ident, wrapper.runtime.here());
+    let mut checks = TokenStream::new();
     let body = match &wrapper.shape {
         Shape::Newtype(ty) => {
-            let t = wrapper.runtime.at(ty.span());
+            let (t, span) = (wrapper.runtime.at(ty.span()), ty.span());
+            checks = checks::of_newtype(ident, ty, &quote_spanned!(span=> KeyPart>::Kind), &wrapper.runtime);
             // All tokens have the span of the field's type, so that the compiler reports one error there.
-            quote_spanned! {ty.span()=>
+            quote_spanned! {span=>
                 type Kind = <#ty as #t::KeyPart>::Kind;
                 type Arg<'a> = <<#ty as #t::KeyPart>::Kind as #t::Kind>::Pass<'a, Self>;
                 #[inline]
@@ -64,6 +66,7 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
     quote! {
         #no_lints
         const _: () = {
+            #checks
             #[automatically_derived]
             impl #t::KeyPart for #ident {
                 #body

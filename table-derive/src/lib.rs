@@ -250,7 +250,17 @@ use crate::{
         column,
         foreign_key,
         relation,
-        references
+        references,
+        partition,
+        row,
+        entity,
+        collection,
+        sea_orm,
+        field,
+        belongs_to,
+        secondary_index,
+        created_at,
+        updated_at
     )
 )]
 pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
@@ -262,7 +272,7 @@ pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenS
 /// A newtype is written to keys like its field, and an enum as the name of its variant. `#[table(rename_all = "…")]` on
 /// the enum and `#[property(rename = "…")]` on a variant set the names. `#[table(crate = path)]` sets the path of
 /// `table_runtime`.
-#[proc_macro_derive(KeyPart, attributes(table, property))]
+#[proc_macro_derive(KeyPart, attributes(table, property, partition_key, row_key, index))]
 pub fn derive_key_part(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     key_part(&parse_macro_input!(input)).into()
 }
@@ -334,7 +344,10 @@ pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStr
 /// Narrowing applies to the master's row key: `by_key(user).eq(id)` reads the master `id` and its items, in key order.
 ///
 /// `#[table(crate = path)]` sets the path of `table_runtime`.
-#[proc_macro_derive(EntityGroup, attributes(table, partition_key, row_key, property, index))]
+#[proc_macro_derive(
+    EntityGroup,
+    attributes(table, partition_key, row_key, property, index, group, entity, master, root, parent)
+)]
 pub fn derive_entity_group(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     entity_group(&parse_macro_input!(input)).into()
 }
@@ -345,17 +358,18 @@ fn table_entity(input: &DeriveInput) -> TokenStream {
     if let Some(entity) = entity.as_ref().filter(|_| errors.is_empty()) {
         check::check(entity, &mut errors);
     }
-    let code = entity.map_or_else(|| fallback::table_entity(input), |entity| expand::entity(&entity));
-    with_errors(errors, code)
+    match &entity {
+        Some(entity) if errors.is_empty() => expand::entity(entity),
+        _ => fallback::table_entity(input, entity.as_ref(), errors),
+    }
 }
 
 fn key_part(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let code = match Wrapper::read(input, "KeyPart", &mut errors) {
-        Some(wrapper) => key_part::expand(&wrapper),
-        None => fallback::key_part(input),
-    };
-    with_errors(errors, code)
+    match Wrapper::read(input, "KeyPart", &mut errors) {
+        Some(wrapper) if errors.is_empty() => key_part::expand(&wrapper),
+        _ => fallback::key_part(input, errors),
+    }
 }
 
 fn property(input: &DeriveInput) -> TokenStream {
@@ -365,24 +379,25 @@ fn property(input: &DeriveInput) -> TokenStream {
     } else {
         Wrapper::read(input, "Property", &mut errors).map(|wrapper| property::expand(&wrapper))
     };
-    let code = code.unwrap_or_else(|| fallback::property(input));
-    with_errors(errors, code)
+    match code {
+        Some(code) if errors.is_empty() => code,
+        _ => fallback::property(input, errors),
+    }
 }
 
 fn entity_group(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let code = Group::read(input, &mut errors).map(|group| group::expand(&group));
-    with_errors(errors, code.unwrap_or_default())
+    match Group::read(input, &mut errors) {
+        Some(group) if errors.is_empty() => group::expand(&group),
+        _ => fallback::entity_group(input, errors),
+    }
 }
 
 fn projection(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let code = Projection::read(input, &mut errors).map(|projection| projection::expand(&projection));
-    with_errors(errors, code.unwrap_or_default())
-}
-
-fn with_errors(errors: Errors, code: TokenStream) -> TokenStream {
-    let mut tokens = errors.into_tokens();
-    tokens.extend(code);
-    tokens
+    let projection = Projection::read(input, &mut errors);
+    match &projection {
+        Some(projection) if errors.is_empty() => projection::expand(projection),
+        _ => fallback::projection(input, projection.as_ref().map(|projection| &projection.entity), errors),
+    }
 }

@@ -4,7 +4,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{
     Attribute, Data, DeriveInput, Field, Fields, GenericParam, Ident, Lifetime, Path, PathArguments, TypeParam,
-    ext::IdentExt as _, parse_quote, spanned::Spanned as _,
+    ext::IdentExt as _, spanned::Spanned as _,
 };
 
 use crate::{
@@ -18,10 +18,8 @@ use crate::{
 pub(crate) struct Projection<'a> {
     input: &'a DeriveInput,
     runtime: Runtime,
-    entity: Path,
+    pub(crate) entity: Path,
     fields: Vec<Projected<'a>>,
-    /// True after an error about the struct. The code then reads nothing, so that a use of the projection is no error too.
-    is_refused: bool,
 }
 
 /// Field of a projection.
@@ -29,8 +27,6 @@ struct Projected<'a> {
     field: &'a Field,
     /// The path of `path = address.city`.
     path: Option<Vec<Ident>>,
-    /// True if an attribute was refused that gives the field another name.
-    is_refused: bool,
 }
 
 impl<'a> Projection<'a> {
@@ -67,7 +63,6 @@ impl<'a> Projection<'a> {
             },
             Data::Enum(_) | Data::Union(_) => None,
         };
-        let mut struct_is_refused = fields.is_none();
         if fields.is_none() {
             let help = format_args!("help: write `struct {name} {{ … }}`, with some of the entity's fields");
             errors.on(name, format_args!("`Projection` is for structs with named fields\n{help}"));
@@ -79,25 +74,20 @@ impl<'a> Projection<'a> {
                 if !names(entity.to_token_stream(), &parameter.ident) {
                     let message = "is no parameter of the entity; write the type of the entity's field";
                     errors.on(parameter, format_args!("`{}` {message}", parameter.ident));
-                    struct_is_refused = true;
                 }
             }
         }
         let mut read = Vec::new();
         for field in fields.iter().flat_map(|fields| &fields.named) {
-            let mut is_refused = refuse(&field.attrs, errors);
+            refuse(&field.attrs, errors);
             let mut keys = Keys::read(&field.attrs, "projection", errors);
             keys.has("of").then(|| keys.path("of", errors));
             let path = keys.field_path("path", "address.city", errors);
-            is_refused |= keys.finish(errors);
-            read.push(Projected { field, path, is_refused });
+            keys.finish(errors);
+            read.push(Projected { field, path });
         }
-        let has_lifetimes = input.generics.lifetimes().nth(1).is_some();
         let runtime = Runtime::read(&input.attrs, "projection");
-        entity.filter(|_| !has_lifetimes).map(|entity| {
-            let fields = if struct_is_refused { Vec::new() } else { read };
-            Self { input, runtime, entity, fields, is_refused: struct_is_refused }
-        })
+        entity.map(|entity| Self { input, runtime, entity, fields: read })
     }
 }
 
@@ -108,10 +98,8 @@ fn wrapped(path: &Path) -> Option<String> {
     Some(arguments.args.to_token_stream().to_string())
 }
 
-/// Reports attributes of `TableEntity`, and returns true if there are any. The entity alone determines how its fields are
-/// stored.
-fn refuse(attributes: &[Attribute], errors: &mut Errors) -> bool {
-    let mut is_refused = false;
+/// Reports attributes of `TableEntity`. The entity alone determines how its fields are stored.
+fn refuse(attributes: &[Attribute], errors: &mut Errors) {
     for name in ["table", "partition_key", "row_key", "property", "index"] {
         for found in attributes.iter().filter(|found| found.path().is_ident(name)) {
             let message = "the entity determines how its fields are stored; remove";
@@ -119,32 +107,22 @@ fn refuse(attributes: &[Attribute], errors: &mut Errors) -> bool {
                         `#[projection(path = title)]`, with the name of that field";
             let help = if name == "property" { format!("\n{help}") } else { String::new() };
             errors.on(found.path(), format_args!("{message} `#[{name}]`{help}"));
-            is_refused = true;
         }
     }
-    is_refused
 }
 
 /// Returns the implementations. They use the entity's columns, because this derive does not see the entity's fields.
 pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
-    let Projection { input, runtime, entity, fields, is_refused } = projection;
+    let Projection { input, runtime, entity, fields } = projection;
     let (t, ident) = (runtime.here(), &input.ident);
-    let mut generics = input.generics.clone();
-    for parameter in generics.type_params_mut().filter(|_| *is_refused) {
-        parameter.bounds.push(parse_quote!(::core::marker::Send));
-        parameter.bounds.push(parse_quote!('static));
-    }
-    let (parameters, arguments, bounds) = generics.split_for_impl();
+    let (parameters, arguments, bounds) = input.generics.split_for_impl();
     let (row, found, give) = (local("row"), local("found"), local("give"));
-    let properties = fields.iter().filter(|field| !field.is_refused).map(|field| selected(projection, field));
+    let properties = fields.iter().map(|field| selected(projection, field));
     let lifetime = input.generics.lifetimes().next().map(|parameter| &parameter.lifetime);
     let values = fields.iter().map(|projected| {
         let Projected { field, .. } = projected;
         let (ident, ty, column) = (&field.ident, &field.ty, column(projection, projected));
         let t = runtime.at(ty.span());
-        if projected.is_refused {
-            return quote_spanned!(ty.span()=> #ident: #t::refused());
-        }
         if lifetime.is_some_and(|lifetime| names_lifetime(ty.to_token_stream(), lifetime)) {
             let name = ident.as_ref().map(|ident| ident.unraw().to_string());
             quote_spanned!(ty.span()=> #ident: #t::borrow(#column.column(), #name, #row)?)
@@ -174,7 +152,6 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     });
     // A path may lead into another field.
     let repeat = fields.iter().any(|projected| projected.path.is_some()).then(|| quote!(#row.repeat();));
-    let value = if *is_refused { quote!(#t::refused()) } else { quote!(#ident { #(#values),* }) };
     let no_lints = no_lints();
     quote! {
         #no_lints
@@ -184,7 +161,7 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
                 const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
                 fn read<'__row>(#row: &mut #t::RowReader<'__row>) -> #t::Result<#of_row> {
                     #repeat
-                    ::core::result::Result::Ok(#value)
+                    ::core::result::Result::Ok(#ident { #(#values),* })
                 }
             }
             #[automatically_derived]

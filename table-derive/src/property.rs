@@ -4,6 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 
 use crate::{
+    expand::checks,
     field_type::FieldType,
     hygiene::no_lints,
     runtime::Runtime,
@@ -12,14 +13,18 @@ use crate::{
 
 pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
     let (ident, t) = (&wrapper.ident, wrapper.runtime.here());
-    let body = match &wrapper.shape {
-        Shape::Newtype(ty) => newtype(ty, &wrapper.runtime),
-        Shape::Names(names) => names_of(names, &wrapper.runtime),
+    let (body, checks) = match &wrapper.shape {
+        Shape::Newtype(ty) => {
+            let item = quote_spanned!(ty.span()=> Property>::Order);
+            (newtype(ty, &wrapper.runtime), checks::of_newtype(ident, ty, &item, &wrapper.runtime))
+        }
+        Shape::Names(names) => (names_of(names, &wrapper.runtime), TokenStream::new()),
     };
     let no_lints = no_lints();
     quote! {
         #no_lints
         const _: () = {
+            #checks
             #[automatically_derived]
             impl #t::Property for #ident {
                 #body
@@ -29,9 +34,9 @@ pub(crate) fn expand(wrapper: &Wrapper) -> TokenStream {
 }
 
 fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
-    let t = runtime.at(ty.span());
+    let (t, span) = (runtime.at(ty.span()), ty.span());
     // All tokens have the span of the field's type, so that the compiler reports one error there.
-    quote_spanned! {ty.span()=>
+    quote_spanned! {span=>
         type Pass<'a, T: 'a> = <#ty as #t::Property>::Pass<'a, T>;
         type Arg<'a> = <#ty as #t::Property>::Pass<'a, Self>;
         type Presence = <#ty as #t::Property>::Presence;

@@ -7,7 +7,7 @@ mod hygiene;
 mod index_rules;
 mod rules;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::DeriveInput;
 
 /// Formats the code.
@@ -17,10 +17,19 @@ fn pretty(code: TokenStream) -> String {
 
 /// Returns the messages of each `compile_error!`.
 fn messages(expand: fn(&DeriveInput) -> TokenStream, input: &DeriveInput) -> Vec<String> {
-    let file: syn::File = syn::parse2(expand(input)).expect("the expansion is items");
-    let message = |item: syn::Item| match item {
-        syn::Item::Macro(item) => item.mac.parse_body::<syn::LitStr>().ok().map(|message| message.value()),
-        _ => None,
-    };
-    file.items.into_iter().filter_map(message).collect()
+    fn collect(code: TokenStream, messages: &mut Vec<String>) {
+        for token in code {
+            if let TokenTree::Group(group) = token {
+                match syn::parse2::<syn::LitStr>(group.stream()) {
+                    Ok(message) if group.delimiter() == Delimiter::Brace => messages.push(message.value()),
+                    _ => collect(group.stream(), messages),
+                }
+            }
+        }
+    }
+    let code = expand(input);
+    assert!(syn::parse2::<syn::File>(code.clone()).is_ok(), "the expansion is items: {code}");
+    let mut messages = Vec::new();
+    collect(code, &mut messages);
+    messages
 }

@@ -64,12 +64,17 @@ fn refuse_generics(input: &DeriveInput, derive: &str, errors: &mut Errors) {
 
 fn newtype(input: &DeriveInput, fields: &Fields, derive: &str, errors: &mut Errors) -> Option<Shape> {
     for field in fields {
-        refuse(&field.attrs, &["table", "property"], "in a newtype", errors);
+        refuse(&field.attrs, &["table", "property", "partition_key", "row_key", "index"], "in a newtype", errors);
     }
     let name = &input.ident;
     let mut inner = fields.iter();
     match (fields, inner.next(), inner.next()) {
-        (Fields::Unnamed(_), Some(field), None) => return Some(Shape::Newtype(Box::new(FieldType::new(&field.ty)))),
+        (Fields::Unnamed(_), Some(field), None) => {
+            let mut ty = FieldType::new(&field.ty);
+            // One newtype may have both derives.
+            ty.check_in(name, derive);
+            return Some(Shape::Newtype(Box::new(ty)));
+        }
         (Fields::Named(named), Some(_), None) => {
             let help = format_args!("help: write `struct {name}(…);`");
             errors.on(named, format_args!("`{derive}` is for newtypes: structs with one field without a name\n{help}"));

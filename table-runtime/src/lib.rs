@@ -289,10 +289,11 @@ pub mod __private {
             lifecycle::{HasBin, SetTime, SoftDelete, Sweepable, is_optional_time, is_time},
             property::{
                 Always, ByEquality, Defaulted, Fields, Json, Large, Maybe, Native, NoValue, Opaque, OptionText,
-                Partial, Property, PropertyProblem, Scaled, Shape, Single, Store, Text, large, nested, refused,
+                Partial, Property, PropertyProblem, Scaled, Shape, Single, Store, Text, large, nested,
                 shape::{At, Fresh, HasPresence, In, IsAlways, OptionOf, Place, Root, Step, reached},
                 skipped,
             },
+            valid::{Valid, exists},
         },
         query::{
             Access, Borrowed, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView, Part,
@@ -322,6 +323,8 @@ pub mod __private {
     pub type PartOf<T> = <T as Indexable>::Part;
     /// Type of the part that the key of an index with `each` holds for a field of the type `T`.
     pub type ElementOf<T> = <T as Each>::Element;
+    /// Order of a field of the type `T` that is stored in the way `S`.
+    pub type OrderOf<S, T> = <S as Store<T>>::Order;
 
     /// Result of writing the keys of an entity: `false` if it has no row in the layout.
     pub type WrittenKeys = core::result::Result<bool, KeyProblem>;

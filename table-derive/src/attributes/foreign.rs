@@ -11,13 +11,18 @@ const KEYS: &[(&[&str], &str)] = &[
         "the key has two parts; write `#[partition_key]` on the field that entities are read together by, and `#[row_key]` on \
          the one that is different for each of them",
     ),
-    (&["hash_key", "pk"], "write `#[partition_key]`"),
-    (&["sort_key", "range_key", "sk"], "write `#[row_key]`"),
+    (&["hash_key", "pk", "partition"], "write `#[partition_key]`"),
+    (&["sort_key", "range_key", "sk", "row"], "write `#[row_key]`"),
 ];
 
 /// Names of other attributes.
 const OPTIONS: &[(&[&str], &str)] = &[
     (&["unique"], "a unique value has an index; write `#[index(email, unique)]`"),
+    (&["secondary_index"], "an index is named on its field; write `#[index(city)]`"),
+    (
+        &["created_at", "updated_at"],
+        "the program sets every field; remove `#[{name}]`; the time of the last write is `Stored::timestamp`",
+    ),
     (&["indexes"], "each index has an attribute of its own; write `#[index(city, …)]`"),
     (
         &["reverse", "reverse_time", "lowercase", "hash"],
@@ -34,14 +39,15 @@ const OPTIONS: &[(&[&str], &str)] = &[
     ),
     (
         &["etag", "version"],
-        "every row has an ETag, and `update` writes if it is still that of the `Stored` that was read; remove the field",
+        "every row has an ETag, and `update` writes if it is still that of the `Stored` that was read; remove the field; a \
+         version of the struct is in `#[table(version = 2, from = PostV1)]`",
     ),
     (&["timestamp"], "the time of the last write is `Stored::timestamp`; remove the field"),
-    (&["table_name"], "write `#[table(name = \"…\")]`"),
+    (&["table_name", "entity", "collection", "sea_orm"], "write `#[table(name = \"…\")]`"),
     (&["auto"], "the program sets every field, such as `id: Uuid::new_v4()`; remove `#[auto]`"),
-    (&["rename", "column"], "write `#[property(rename = \"…\")]`"),
+    (&["rename", "column", "field"], "write `#[property(rename = \"…\")]`"),
     (
-        &["foreign_key", "relation", "references"],
+        &["foreign_key", "relation", "references", "belongs_to"],
         "the service has no relations: the field is the key of the other entity, which `Author::key(…)` reads; remove the attribute",
     ),
 ];
@@ -49,27 +55,19 @@ const OPTIONS: &[(&[&str], &str)] = &[
 /// Names of attributes that mean the way in which a property is stored.
 const STORAGE: &[(&[&str], &str)] = &[(&["json", "text", "skip", "large"], "write `#[property({name})]`")];
 
-/// What the attributes of other libraries on an item mean.
-#[derive(Default)]
-pub(crate) struct Foreign {
-    pub(crate) key: bool,
-    pub(crate) storage: bool,
-}
-
-/// Reports attributes of other libraries. What they mean is then missing, which is the same mistake.
-pub(crate) fn refuse_foreign(attributes: &[Attribute], errors: &mut Errors) -> Foreign {
-    let mut foreign = Foreign::default();
+/// Reports attributes of other libraries. Returns true if one of them means the way in which a property is stored, which is then
+/// missing: the same mistake.
+pub(crate) fn refuse_foreign(attributes: &[Attribute], errors: &mut Errors) -> bool {
+    let mut has_storage = false;
     for found in attributes {
         let Some(name) = found.path().get_ident().map(ToString::to_string) else { continue };
-        for (table, meant) in [(KEYS, Some(&mut foreign.key)), (STORAGE, Some(&mut foreign.storage)), (OPTIONS, None)] {
+        for (table, is_storage) in [(KEYS, false), (STORAGE, true), (OPTIONS, false)] {
             let Some((_, advice)) = table.iter().find(|(names, _)| names.contains(&name.as_str())) else { continue };
             errors.on(found.path(), advice.replace("{name}", &name));
-            if let Some(meant) = meant {
-                *meant = true;
-            }
+            has_storage |= is_storage;
         }
     }
-    foreign
+    has_storage
 }
 
 #[cfg(test)]

@@ -28,14 +28,14 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
 }
 
 fn partition_key_exists(entity: &Entity, errors: &mut Errors) {
-    if entity.partition.is_guess || entity.partition.constant.is_none() && entity.partition.parts.is_empty() {
+    if entity.partition.constant.is_none() && entity.partition.parts.is_empty() {
         let help = "put `#[partition_key]` on a field, or `#[table(partition = \"…\")]` on the struct";
         errors.on(&entity.ident, format_args!("`{}` has no partition key\nhelp: {help}", entity.ident));
     }
 }
 
 fn row_key_exists(entity: &Entity, errors: &mut Errors) {
-    if entity.row.constant.is_none() && (entity.row.parts.is_empty() || entity.row.is_guess) {
+    if entity.row.constant.is_none() && entity.row.parts.is_empty() {
         let help = "put `#[row_key]` on a field, or `#[table(row = \"…\")]` on the struct";
         errors.on(&entity.ident, format_args!("`{}` has no row key\nhelp: {help}", entity.ident));
     }
@@ -97,7 +97,7 @@ fn key_has_a_whole_value(entity: &Entity, errors: &mut Errors) {
     };
     // Another rule reports a hash in the row key.
     let is_hash = |part: &Part| matches!(part.encoding, Encoding::Hash(..));
-    if row.parts.iter().any(|part| !is_cut(&part) || is_hash(part)) || row.is_guess || !row.refused.is_empty() {
+    if row.parts.iter().any(|part| !is_cut(&part) || is_hash(part)) {
         return;
     }
     let mut parts = row.parts.iter().chain(&partition.parts);

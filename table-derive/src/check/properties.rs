@@ -49,9 +49,12 @@ pub(crate) fn names_are_legal<'a>(properties: impl Iterator<Item = (&'a Field, &
 
 /// Checks that no property has a name that the row or the runtime uses.
 fn names_are_free(entity: &Entity, errors: &mut Errors) {
+    // Without a key, such a field is probably the key, as another error says.
+    let has_keys = [&entity.partition, &entity.row].iter().all(|key| key.constant.is_some() || !key.parts.is_empty());
     for (field, property) in entity.properties() {
         let Text { value, span } = &property.name;
         let owner = match value.as_str() {
+            "PartitionKey" | "RowKey" if !has_keys => continue,
             "PartitionKey" | "RowKey" => "is the row's own key",
             "Timestamp" => "is the time of the row's last write, which the service sets",
             // .NET's entities have such a property, which is never stored. A field of another name may have it.

@@ -30,8 +30,10 @@ pub(super) fn definition(context: &Context<'_>) -> TokenStream {
         let (number, column) = (Literal::usize_unsuffixed(number), column(context, at));
         let gap = (!docs.is_empty()).then(|| quote!(#[doc = ""]));
         let parts = parts::of_field(context, at).map(|parts| parts.name(context).to_token_stream());
-        let column =
-            parts.unwrap_or_else(|| quote_spanned!(ty.span()=> #t::Column<#ident #arguments, #ty, #number, #column>));
+        let column = parts.unwrap_or_else(|| {
+            let (span, ty) = (ty.span(), ty.outside(&entity.runtime));
+            quote_spanned!(span=> #t::Column<#ident #arguments, #ty, #number, #column>)
+        });
         Some(quote! {
             #[doc = #fact]
             #gap

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     hygiene::{at, local, this},
-    model::{Index, Key, Layout, Part, Slice, Source, Storage},
+    model::{Index, Key, Layout, Part, Slice, Source},
 };
 
 /// Returns the traits that allow operations for some entities.
@@ -428,9 +428,6 @@ fn read(context: &Context<'_>) -> TokenStream {
                 let (load, name) = (load(context, field, property), &property.name.value);
                 let read = or_return(field.ty.span(), &quote_spanned!(field.ty.span()=> #load(#name, #row)));
                 quote!(#ident: #read)
-            }
-            (Source::Property | Source::Skipped, _) if matches!(field.storage, Storage::Refused) => {
-                quote!(#ident: #t::refused())
             }
             (Source::Property | Source::Skipped, _) => {
                 let t = context.runtime.at(field.ty.span());

@@ -176,7 +176,7 @@ fn reach(context: &Context<'_>, path: &FieldPath, span: Span) -> TokenStream {
 /// Returns the value to which the steps of a path lead from its field, both as an `Option` of a reference.
 fn reach_from(context: &Context<'_>, path: &FieldPath, mut value: TokenStream, span: Span) -> TokenStream {
     let t = context.runtime.at(span);
-    let mut from = located(context.entity.fields[path.field].ty.to_token_stream(), span);
+    let mut from = located(context.entity.fields[path.field].ty.declared().to_token_stream(), span);
     for step in &path.steps {
         let hash = hash(&step.unraw().to_string());
         value = quote_spanned!(span=> #t::Option::and_then(#value, <#from as #t::Step<#hash>>::get));

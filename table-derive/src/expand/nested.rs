@@ -5,16 +5,17 @@
 #![allow(clippy::single_match_else, clippy::too_many_lines, reason = "the arms are two forms of one expansion")]
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Attribute, GenericArgument, PathArguments, Type, Visibility};
 
 use super::{
+    checks,
     field::{check_prefix, if_failed_return, or_return, property_info},
     types::strategy_type,
 };
 use crate::{
     hygiene::{local, no_lints},
-    model::{Field, Nested, NestedContent, Property, Storage, Variant, VariantData, column_ident, hash},
+    model::{Field, Nested, NestedContent, Property, Variant, VariantData, column_ident, hash},
     runtime::Runtime,
 };
 
@@ -94,8 +95,7 @@ fn load(field: &Field, parts: Option<(&Property, TokenStream)>) -> TokenStream {
     let (ty, span) = (&field.ty, field.ty.span());
     let t = ALIAS.at(span);
     let Some((property, parts)) = parts else {
-        let function = if matches!(field.storage, Storage::Refused) { quote!(refused) } else { quote!(skipped) };
-        return quote_spanned!(span=> #t::#function());
+        return quote_spanned!(span=> #t::skipped());
     };
     let (strategy, name, row) = (strategy_type(property, ty, ALIAS), local("name"), local("row"));
     or_return(span, &quote_spanned!(span=> <#strategy as #t::Store<#ty>>::load_in(#name, #parts, #row)))
@@ -148,10 +148,11 @@ fn column_type(
     within: &TokenStream,
     runtime: &Runtime,
 ) -> TokenStream {
-    let (ty, t, at) = (&field.ty, runtime.at(field.ty.span()), Literal::usize_unsuffixed(at));
-    let strategy = strategy_type(property, ty, runtime);
-    let here = runtime.here();
-    quote_spanned!(ty.span()=> #t::Column<__E, #ty, #at, #mode, #strategy, #here::In<__P, #within>>)
+    let (span, at) = (field.ty.span(), Literal::usize_unsuffixed(at));
+    let ty = if matches!(runtime, Runtime::Alias) { field.ty.to_token_stream() } else { field.ty.outside(runtime) };
+    let strategy = strategy_type(property, &field.ty, runtime);
+    let (t, here) = (runtime.at(span), runtime.here());
+    quote_spanned!(span=> #t::Column<__E, #ty, #at, #mode, #strategy, #here::In<__P, #within>>)
 }
 
 /// Returns the struct of columns, and its implementations inside of the block.
@@ -335,11 +336,13 @@ fn of_struct(nested: &Nested, fields: &[Field]) -> TokenStream {
     let body = Body { most: quote!(#t::nested::most(#all)), store: stores, load: quote!(#t::Ok(Self { #(#loads),* })) };
     let property = property(ident, &columns_ident, &constants, body);
     let (prefixes, no_lints) = (prefixes(fields), no_lints());
+    let checks = checks::of_fields(ident, fields, ALIAS);
     quote! {
         #definition
         #no_lints
         const _: () = {
             #alias
+            #checks
             #defined
             #prefixes
             #implementations
@@ -499,12 +502,19 @@ fn of_enum(nested: &Nested, variants: &[Variant]) -> TokenStream {
     let body = Body { most: quote!(#t::nested::most_of_enum(#all)), store, load };
     let property = property(ident, &columns_ident, &constants, body);
     let no_lints = no_lints();
+    let fields = variants.iter().flat_map(|variant| match &variant.data {
+        VariantData::Value(field) => std::slice::from_ref(&**field),
+        VariantData::Fields(_, fields) => fields,
+        VariantData::Unit | VariantData::Other(_) => &[],
+    });
+    let checks = checks::of_fields(ident, fields, ALIAS);
     quote! {
         #definition
         #outer
         #no_lints
         const _: () = {
             #alias
+            #checks
             const __NAMES: &'static [&'static #t::str] = &[#(#names),*];
             #inner
             #defined

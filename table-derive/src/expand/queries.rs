@@ -6,7 +6,7 @@ use quote::{quote, quote_spanned};
 use super::{context::Context, docs};
 use crate::{
     hygiene::{at, local},
-    model::{Access, Content, Entity, Index, Layout, Part},
+    model::{Access, Content, Index, Layout, Part},
 };
 
 /// Returns the entity's associated functions.
@@ -16,14 +16,7 @@ pub(super) fn queries(context: &Context<'_>) -> TokenStream {
     let (parameters, arguments, _) = entity.generics.split_for_impl();
     let bounds = &context.bounds;
     let (key, partitions, scan) = (key(context), by_partitions(context), scan(context));
-    let mut names: Vec<&str> = Vec::new();
-    let by = entity.layouts().filter_map(|layout| {
-        // After the error for a duplicate name, only the first index of that name has a function.
-        let is_first = !names.contains(&layout.name());
-        names.push(layout.name());
-        is_first.then(|| by(context, layout))
-    });
-    let by: Vec<_> = by.collect();
+    let by = entity.layouts().map(|layout| by(context, layout));
     quote! {
         impl #parameters #ident #arguments #bounds {
             #key
@@ -42,8 +35,6 @@ struct Function<'a> {
     origin: Option<&'a Part>,
     /// The parts whose values are the arguments.
     arguments: &'a [&'a Part],
-    /// The positions of arguments whose parts were refused.
-    refused: Vec<usize>,
     returned: TokenStream,
     body: TokenStream,
 }
@@ -66,7 +57,6 @@ fn key(context: &Context<'_>) -> TokenStream {
         documentation: &docs::key(entity),
         origin: entity.row.parts.first().or(entity.partition.parts.first()),
         arguments: &arguments(layout.partition.parts.iter().chain(row)),
-        refused: refused(entity),
         returned: quote!(#t::Point<Self>),
         body,
     };
@@ -94,10 +84,7 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
     let query = local("query");
     let is_point = matches!(access, Access::Opened) && row.is_empty();
     let (returned, body) = match layout.index {
-        // A part that was refused is open.
-        None if is_point && context.entity.row.refused.is_empty() => {
-            (quote!(#t::Point<Self>), quote!(#opening #query.point()))
-        }
+        None if is_point => (quote!(#t::Point<Self>), quote!(#opening #query.point())),
         Some(Index { unique: Some(_), .. }) if is_point => {
             (quote!(#t::Point<#view, #t::Lookup>), quote!(#opening #query.point()))
         }
@@ -122,7 +109,6 @@ fn by(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
         documentation: &docs::by(context.entity, layout, opened, access),
         origin: value.or(partition.first()).or(row.first()),
         arguments: &arguments(opened),
-        refused: if layout.index.is_some() { Vec::new() } else { layout.partition.refused.clone() },
         returned,
         body,
     };
@@ -197,7 +183,7 @@ fn scan(context: &Context<'_>) -> Option<TokenStream> {
 
 impl Function<'_> {
     fn expand(&self, context: &Context<'_>) -> TokenStream {
-        let Self { name, documentation, origin, arguments, refused, returned, body } = self;
+        let Self { name, documentation, origin, arguments, returned, body } = self;
         let entity = context.entity;
         let origin = origin.map_or(&entity.ident, |part| &entity.fields[part.field].ident);
         let span = origin.span().resolved_at(Span::call_site());
@@ -210,10 +196,6 @@ impl Function<'_> {
             let argument = quote_spanned!(type_span=> #t::Arg<'_, #ty>);
             quote!(#ident: #argument)
         });
-        let mut parameters: Vec<_> = parameters.collect();
-        for position in refused {
-            parameters.insert((*position).min(parameters.len()), quote!(_: impl ::core::marker::Sized));
-        }
         let values = arguments.iter().map(|part| {
             let (field, ty) = (&entity.fields[part.field].ident, context.part_type(part));
             let type_span = context.type_span(part);
@@ -247,13 +229,6 @@ fn opening(context: &Context<'_>, layout: Layout<'_>, count: usize) -> TokenStre
         let mut #query = #t::QueryBuilder::<Self>::new(#number);
         #(#parts)*
     }
-}
-
-/// Returns the positions of the refused parts among the arguments of `key`.
-fn refused(entity: &Entity) -> Vec<usize> {
-    let Entity { partition, row, .. } = entity;
-    let before = partition.parts.len() + partition.refused.len();
-    partition.refused.iter().copied().chain(row.refused.iter().map(|position| before + position)).collect()
 }
 
 /// Returns the parts whose fields are arguments, each field once.

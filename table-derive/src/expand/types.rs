@@ -14,14 +14,18 @@ use crate::{
 /// Returns the type that a key part contains. For the value of an index it is the type inside of an `Option`, or that of the
 /// elements.
 pub(super) fn part_type(ty: &FieldType, part: &Part, runtime: &Runtime) -> TokenStream {
+    part_of(&ty.to_token_stream(), ty.span(), part, runtime)
+}
+
+/// Returns the type that a key part of a field of the type `ty` contains.
+pub(super) fn part_of(ty: &TokenStream, span: Span, part: &Part, runtime: &Runtime) -> TokenStream {
+    let t = runtime.at(span);
     if part.each.is_some() {
-        let t = runtime.at(ty.span());
-        quote_spanned!(ty.span()=> #t::ElementOf<#ty>)
+        quote_spanned!(span=> #t::ElementOf<#ty>)
     } else if part.is_index_value {
-        let t = runtime.at(ty.span());
-        quote_spanned!(ty.span()=> #t::PartOf<#ty>)
+        quote_spanned!(span=> #t::PartOf<#ty>)
     } else {
-        ty.to_token_stream()
+        ty.clone()
     }
 }
 
@@ -66,12 +70,13 @@ fn encoding_type(encoding: &Encoding, span: Span, runtime: &Runtime) -> TokenStr
 
 /// Returns the runtime's type for the conversion between a field and its property.
 pub(super) fn strategy_type(property: &Property, ty: &FieldType, runtime: &Runtime) -> TokenStream {
-    let (name, span) = match property.strategy {
-        Strategy::Native => ("Native", ty.span()),
-        Strategy::Json(span) => ("Json", span),
-        Strategy::Text(span) => ("Text", span),
-        Strategy::OptionText(span) => ("OptionText", span),
-        Strategy::Scaled(span, _) => ("Scaled", span),
+    let span = property.place(ty.span());
+    let name = match property.strategy {
+        Strategy::Native => "Native",
+        Strategy::Json(_) => "Json",
+        Strategy::Text(_) => "Text",
+        Strategy::OptionText(_) => "OptionText",
+        Strategy::Scaled(..) => "Scaled",
     };
     let name = Ident::new(name, span);
     let t = runtime.at(span);

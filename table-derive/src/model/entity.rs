@@ -1,6 +1,6 @@
 //! The struct with `#[derive(TableEntity)]`.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use syn::{Data, DeriveInput, Fields, Generics, Ident, Path, Visibility, ext::IdentExt as _};
 
@@ -84,7 +84,7 @@ impl Entity {
     pub(crate) fn read(input: &DeriveInput, errors: &mut Errors) -> Option<Self> {
         refuse_lifetimes(input, errors);
         refuse(&input.attrs, &["partition_key", "row_key", "property"], "on a struct", errors);
-        let mut has_foreign_key = refuse_foreign(&input.attrs, errors).key;
+        refuse_foreign(&input.attrs, errors);
         let runtime = Runtime::read(&input.attrs, "table");
         let mut keys = Keys::read(&input.attrs, "table", errors);
         let name = input.ident.unraw().to_string();
@@ -145,9 +145,7 @@ impl Entity {
         for (at, field) in named_fields(input, errors)?.enumerate() {
             entity.read_field(at, field, style, errors);
             entity.refuse_etag(errors);
-            let foreign = refuse_foreign(&field.attrs, errors);
-            has_foreign_key |= foreign.key;
-            if let (true, Some(field)) = (foreign.storage, entity.fields.last_mut()) {
+            if let (true, Some(field)) = (refuse_foreign(&field.attrs, errors), entity.fields.last_mut()) {
                 field.storage = Storage::Refused;
             }
             let name = field.ident.as_ref().map(|ident| ident.unraw().to_string());
@@ -155,11 +153,6 @@ impl Entity {
             indexes.extend(on_field.map(|keys| (keys, Some(at))));
         }
         entity.refuse_placeholders(errors);
-        entity.guess_keys();
-        if has_foreign_key {
-            // A missing key is the same mistake.
-            (entity.partition.is_guess, entity.row.is_guess) = (false, false);
-        }
         let owns_data = input.generics.lifetimes().next().is_none();
         if owns_data {
             entity.refuse_key_types(errors);
@@ -196,7 +189,12 @@ impl Entity {
             }
             self.row.parts.push(Part::read(at, keys, declared, errors));
         }
-        self.fields.push(Field::read(ident, declared, style, errors));
+        let mut field = Field::read(ident, declared, style, errors);
+        // A constant cannot have the parameters of the entity.
+        if self.generics.params.is_empty() {
+            field.ty.check_in(&self.ident, at);
+        }
+        self.fields.push(field);
     }
 
     /// Reports constants that are meant as fields, `{author}` in one of them or a field's name in both, and makes the keys of
@@ -235,37 +233,6 @@ impl Entity {
         }
     }
 
-    /// Chooses a field for a key that has none, which is an error.
-    fn guess_keys(&mut self) {
-        let Self { fields, partition, row, .. } = self;
-        for (is_row, names) in [(false, ["partition_key", "pk"].as_slice()), (true, &["row_key", "rk", "sk"])] {
-            let key: &Key = if is_row { row } else { partition };
-            if key.constant.is_some() || !key.parts.is_empty() {
-                continue;
-            }
-            let is_free = |at: &usize| partition.parts.iter().chain(&row.parts).all(|part| part.field != *at);
-            let may_be_key = |at: &usize| is_free(at) && fields[*at].may_be_key();
-            let named = |at: &usize| names.contains(&fields[*at].name.as_str());
-            // A row key alone is probably a primary key.
-            if !is_row && !row.parts.is_empty() && !(0..fields.len()).any(|at| named(&at)) {
-                (partition.constant, partition.is_guess) =
-                    (Some(Text { value: "all".to_owned(), span: Span::call_site() }), true);
-                continue;
-            }
-            let free = || (0..fields.len()).filter(may_be_key);
-            let is_usual = |at: &usize| !(is_row && fields[*at].is_text());
-            let usual = || free().find(is_usual).or_else(|| free().next());
-            let Some(field) = free().find(named).or_else(usual) else { continue };
-            // A row key often has a time and a number to tell rows of one time apart.
-            let is_next = |at: &usize| *at == field || is_row && may_be_key(at) && !fields[*at].is_text();
-            let count = if fields[field].is_text() { 1 } else { fields.len() };
-            let guess = (field..fields.len()).take_while(is_next).take(count);
-            let parts: Vec<_> = guess.map(|at| Part::plain(at, fields[at].ident.span())).collect();
-            let key = if is_row { &mut *row } else { &mut *partition };
-            (key.parts, key.is_guess) = (parts, true);
-        }
-    }
-
     /// Reports the last field if it is for the ETag of the row, whose type is no property. With an attribute, the field may be
     /// for another ETag, such as `#[property(text)]`.
     fn refuse_etag(&mut self, errors: &mut Errors) {
@@ -287,7 +254,7 @@ impl Entity {
         let mut reported = Vec::new();
         for key in [partition, row] {
             let parts = std::mem::take(&mut key.parts);
-            for (position, part) in parts.into_iter().enumerate() {
+            for part in parts {
                 let Some(advice) = &advice[part.field] else {
                     key.parts.push(part);
                     continue;
@@ -295,8 +262,6 @@ impl Entity {
                 if !reported.contains(&part.field) {
                     errors.on(fields[part.field].ty.declared(), advice);
                     reported.push(part.field);
-                    // A field is one argument.
-                    key.refused.push(position);
                 }
                 fields[part.field].storage = Storage::Refused;
             }

@@ -76,6 +76,16 @@ impl Property {
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.strategy, Strategy::Native) && self.default.is_none() && self.large.is_none()
     }
+
+    /// Returns the span of the option that says how the field is stored, or that of the field's type.
+    pub(crate) fn place(&self, ty: Span) -> Span {
+        match self.strategy {
+            Strategy::Native => ty,
+            Strategy::Json(span) | Strategy::Text(span) | Strategy::OptionText(span) | Strategy::Scaled(span, _) => {
+                span
+            }
+        }
+    }
 }
 
 impl Field {

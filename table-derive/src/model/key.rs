@@ -14,12 +14,6 @@ pub(crate) struct Key {
     /// The prefixes that are written on parts after the first one, which is an error.
     pub(crate) misplaced_prefixes: Vec<Text>,
     pub(crate) parts: Vec<Part>,
-    /// True after an error about a missing key. The parts are then a guess, so that the generated functions have as many
-    /// arguments as the user's calls, which would be errors too.
-    pub(crate) is_guess: bool,
-    /// The positions of the parts that were removed after an error about their types. The generated functions take any
-    /// arguments there, so that calls are no errors too.
-    pub(crate) refused: Vec<usize>,
 }
 
 /// Field in a key.

@@ -92,8 +92,29 @@ impl Nested {
             Data::Union(_) => return None,
         };
         let (ident, visibility) = (input.ident.clone(), input.vis.clone());
-        let is_sound = errors.is_empty();
-        is_sound.then_some(Self { ident, visibility, runtime, content })
+        let mut nested = Self { ident, visibility, runtime, content };
+        nested.check_types();
+        errors.is_empty().then_some(nested)
+    }
+}
+
+impl Nested {
+    /// Lets constants check the types of all fields.
+    fn check_types(&mut self) {
+        let fields: Vec<&mut Field> = match &mut self.content {
+            Content::Struct(fields) => fields.iter_mut().collect(),
+            Content::Enum(variants) => variants
+                .iter_mut()
+                .flat_map(|variant| match &mut variant.data {
+                    VariantData::Value(field) => std::slice::from_mut(&mut **field),
+                    VariantData::Fields(_, fields) => fields,
+                    VariantData::Unit | VariantData::Other(_) => &mut [],
+                })
+                .collect(),
+        };
+        for (at, field) in fields.into_iter().enumerate() {
+            field.ty.check_in(&self.ident, at);
+        }
     }
 }
 

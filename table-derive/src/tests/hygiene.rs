@@ -42,6 +42,7 @@ fn names(tokens: TokenStream) -> String {
 fn code_of_an_entity_names_only_its_types_and_absolute_paths() {
     let tokens = crate::table_entity(&parse_quote! {
         #[table(kind, write_id, allow_scan, separator = "_", version = 2, from = Old, skip_newer, deny_unknown)]
+        #[index(g, partition(f(hash = 4)), row(f), include(b), unique)]
         struct Post<G: Bound> {
             #[partition_key(first = 1)]
             #[row_key]
@@ -53,8 +54,7 @@ fn code_of_an_entity_names_only_its_types_and_absolute_paths() {
             d: D,
             #[index(e, first = 1, same_partition, when(b, f, judge), list)]
             e: E,
-            #[index(f, copy)]
-            #[index(g, hash = 4, same_table, include(b), unique)]
+            #[index(f, same_table)]
             f: F,
         }
     });

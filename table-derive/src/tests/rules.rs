@@ -434,5 +434,5 @@ fn an_error_does_not_prevent_generated_code() {
         struct Post { #[partition_key] #[row_key] id: u32 }
     });
     let code = code.to_string();
-    assert!(code.contains("fn by_key") && code.contains("TableEntity for Post"), "{code}");
+    assert!(code.contains("const by_key") && code.contains("TableEntity for Post"), "{code}");
 }

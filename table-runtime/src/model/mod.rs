@@ -13,3 +13,4 @@ pub mod property;
 pub mod returned;
 pub mod row_hash;
 pub mod sealed;
+pub mod valid;

@@ -241,12 +241,6 @@ pub fn skipped<T: SkippedField>() -> T {
     T::skipped()
 }
 
-/// Returns the value of a field whose type the derive has refused, in a program that is not built.
-#[doc(hidden)]
-pub fn refused<T>() -> T {
-    unreachable!("the derive has reported the type of the field")
-}
-
 /// The presence of a property that an `Option` may be made of: [`Always`].
 #[diagnostic::on_unimplemented(
     message = "an `Option` of a type that may be without a value cannot be a property",

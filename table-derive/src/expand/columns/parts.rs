@@ -71,9 +71,9 @@ impl<'a> Parts<'a> {
     /// Returns the type whose columns these are, and the place of its value.
     fn place(&self, context: &Context<'_>, runtime: &Runtime) -> (TokenStream, TokenStream) {
         let Context { entity, .. } = context;
-        let (t, ident, ty) = (runtime.here(), &entity.ident, &entity.fields[self.field].ty);
+        let (t, ident, ty) = (runtime.here(), &entity.ident, entity.fields[self.field].ty.outside(runtime));
         let number = Literal::usize_unsuffixed(entity.number(self.field));
-        let root = (quote!(#ty), quote!(#t::At<#ident, #t::Root, #number>));
+        let root = (ty, quote!(#t::At<#ident, #t::Root, #number>));
         self.steps.iter().fold(root, |(from, place), step| {
             let step = step_type(&from, step, runtime);
             (quote!(#step::To), quote!(#step::Place<#ident, #place>))
@@ -94,6 +94,7 @@ impl<'a> Parts<'a> {
             None => {
                 let number = Literal::usize_unsuffixed(entity.number(self.field));
                 let strategy = entity.property(self.field).map(|property| strategy_type(property, ty, runtime));
+                let ty = ty.outside(runtime);
                 quote!(#t::Column<#ident, #ty, #number, #t::Free, #strategy>)
             }
         }

@@ -14,8 +14,6 @@ struct Post {
     author: String,
     #[row_key]
     id: u32,
-    #[index(title, each, same_partition)]
-    title: String,
     #[index(label, each, same_partition)]
     #[property(json)]
     labels: Labels,
@@ -31,6 +29,16 @@ struct Post {
     #[index(padded, each, pad = 4, same_partition)]
     #[property(json)]
     padded: Vec<String>,
+}
+
+#[derive(TableEntity)]
+struct Refused {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[index(title, each, same_partition)]
+    title: String,
 }
 
 fn main() {}

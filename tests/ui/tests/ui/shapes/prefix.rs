@@ -48,10 +48,17 @@ struct Both {
     id: u32,
     #[property(prefix = "A", rename = "B")]
     address: Address,
-    #[property(prefix = "A", json)]
-    lines: Vec<String>,
     #[property(flatten)]
     other: Address,
+}
+
+#[derive(TableEntity)]
+struct OfJson {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[property(prefix = "A", json)]
+    lines: Vec<String>,
 }
 
 fn main() {}
