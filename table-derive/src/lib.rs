@@ -1,7 +1,7 @@
 //! The derives of `table-runtime`, which re-exports them.
 //!
 //! Each derive reads the attributes into a model, checks the model and expands it. All errors are reported at once, each at
-//! its own span. After an error the code is still generated as far as possible, so that one mistake causes one error.
+//! its own span. The code after an error has unknown types, so that one mistake causes one error.
 //!
 //! No module uses one that is listed above it, except that `model` checks the names of the properties of a nested struct
 //! with `check`:

@@ -6,7 +6,7 @@ use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, To
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Lit, LitStr, Meta, Token, ext::IdentExt as _, parse::Parser as _, punctuated::Punctuated};
 
-use crate::errors::Errors;
+use crate::{encoding_option::EncodingOption, errors::Errors};
 
 /// Place of a list of items, such as `#[row_key(` and `)]`.
 pub(super) struct Place<'a> {
@@ -72,15 +72,31 @@ impl Place<'_> {
         }
     }
 
+    /// Reports a literal alone that is no part of a key.
+    fn refuse_alone(&self, item: &[TokenTree], errors: &mut Errors) -> Option<Repair> {
+        let [TokenTree::Literal(literal)] = item else { return None };
+        let text = text(literal);
+        let is_encoding = text.as_ref().is_some_and(|text| EncodingOption::named(&text.value()).is_some());
+        if !self.has_ordered_parts() || is_encoding {
+            return None;
+        }
+        let problem = match text {
+            None => "takes no position; remove the number: the parts of a key are in the order of the fields",
+            Some(_) => {
+                "takes no text; a constant key is on the struct: `#[table(partition = \"all\")]` or `#[table(row = \"details\")]`"
+            }
+        };
+        errors.on(literal, format_args!("`{}…{}` {problem}", self.open, self.close));
+        Some(Repair { meant: TokenStream::new(), is_reported: true })
+    }
+
     /// Reports an item in another syntax, and returns what is meant.
     fn repair(&self, item: &[TokenTree], (is_first, is_last): (bool, bool), errors: &mut Errors) -> Option<Repair> {
         let rest = |from: usize| item[from..].iter().cloned().collect::<TokenStream>();
+        if let Some(refused) = self.refuse_alone(item, errors) {
+            return Some(refused);
+        }
         let (problem, meant) = match item {
-            [TokenTree::Literal(number)] if self.has_ordered_parts() && text(number).is_none() => {
-                let fix = "remove the number: the parts of a key are in the order of the fields";
-                errors.on(number, format_args!("`{}…{}` takes no position; {fix}", self.open, self.close));
-                return Some(Repair { meant: TokenStream::new(), is_reported: true });
-            }
             [TokenTree::Literal(literal)] => {
                 let meant = self.meant_by_text(&text(literal)?)?;
                 let problem = if meant.to_string().contains('=') {

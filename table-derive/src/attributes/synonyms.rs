@@ -18,7 +18,14 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (&KEYS, &["buckets", "bucket", "shards", "shard", "hashed", "partitions"], "write `hash = 16`"),
     (&KEYS, &["lower", "case_insensitive", "ignore_case", "nocase", "ci"], "write `lowercase`"),
     (&KEYS, &["upper"], "write `uppercase`"),
-    (&KEYS, &["starts_with", "first_letter", "truncate", "substring"], "write `first = 1`"),
+    (&KEYS, &["first_letter", "truncate", "substring"], "write `first = 1`"),
+    (&["partition_key", "row_key"], &["starts_with"], "write `first = 1`"),
+    (
+        &["index"],
+        &["starts_with", "prefix_search"],
+        "remove it: with `same_partition`, each query has `.starts_with(\"…\")`; over all partitions, write \
+         `#[index(name, partition(name(first = 1)), row(name))]` on the struct",
+    ),
     (
         &["partition_key", "row_key"],
         &["each"],
@@ -56,7 +63,7 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
         &["index"],
         &["sort", "sort_key", "range_key", "order", "order_by", "fields", "columns", "on", "keys"],
         "list the fields of the index on the struct: `#[index(name, same_partition, row(field, other))]`, or with `partition(field)` in \
-         place of `same_partition`",
+         place of `same_partition`; values are in ascending order, and with `reverse`, or `reverse_time` of a time, in descending order",
     ),
     (
         &["index"],
@@ -70,7 +77,11 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
         &["limit", "top", "take", "max_rows"],
         "remove it: an index has a row of every entity, and a query reads the first of them with `take(10)`",
     ),
-    (&["index"], &["sparse"], "remove it: an entity with `None` in an indexed `Option` has no row"),
+    (
+        &["index"],
+        &["sparse", "nullable", "optional"],
+        "remove it: an entity with `None` in an indexed `Option` has no row",
+    ),
     (&["table"], &["table_name", "tablename", "table"], "write `name = \"…\"`"),
     (
         &["table"],
@@ -125,8 +136,21 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["table"],
-        &["with", "convert", "using", "upgrade", "migrate", "via", "try_from", "into"],
-        "remove it: rows of an older version are converted by `From` or `TryFrom`, which you implement for this struct",
+        &[
+            "with",
+            "convert",
+            "using",
+            "upgrade",
+            "upgrades",
+            "migrate",
+            "migrates",
+            "via",
+            "try_from",
+            "into",
+            "previous",
+            "upgrade_from",
+        ],
+        "write only `from = PostV1`, with the older struct, and implement `From` or `TryFrom` of it for this one",
     ),
     (
         &["table"],
@@ -140,7 +164,7 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["table"],
-        &["prefix", "table_prefix"],
+        &["prefix", "table_prefix", "tenant", "namespace", "environment"],
         "the tables of an environment or a tenant are those of `tables.with_prefix(\"dev\")`; the beginning of a row key is \
          `#[row_key(prefix = \"…\")]`",
     ),
@@ -164,6 +188,24 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
         &["references", "foreign_key", "belongs_to", "has_many", "has_one", "relation"],
         "remove it: the service has no foreign keys; the field holds the key of the other entity",
     ),
+    (
+        &["partition_key", "row_key"],
+        &["year", "month", "day", "date"],
+        "a part of a key is a field: add one with the month or the day, or write `#[table(slice = month(field))]` for a table of \
+         each month",
+    ),
+    (
+        &["table"],
+        &["etag", "concurrency", "optimistic_lock", "optimistic_concurrency"],
+        "remove it: `update` always compares the ETag of the `Stored` that was read",
+    ),
+    (
+        &["property"],
+        &["etag", "concurrency", "rowversion"],
+        "remove the field: the `Stored` that a query returns has the ETag, and `update` compares it",
+    ),
+    (&["property"], &["counter", "atomic"], "remove it: `tables.modify(key, |post| post.likes += 1)` loses no count"),
+    (&["table"], &["renamed_from", "old_name", "previously", "former"], "write `was = \"…\"`"),
     (&["table"], &["crate_path", "crate_name"], "write `crate = some::path`"),
     (
         &["table"],
@@ -191,7 +233,8 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
             "date",
             "utc",
         ],
-        "remove it: a time is stored as a time of the service; for a number of seconds, write the field as an `i64`",
+        "remove it: a time is stored as a time of the service; for a number of seconds, write the field as an `i64`; the time of \
+         the last write is `Stored::timestamp`",
     ),
     (
         &["projection"],
@@ -232,7 +275,8 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (
         &["partition_key", "row_key"],
         &["format", "template", "concat", "join", "composite", "fields"],
-        "a key of several parts is several fields: put the attribute on each of them, in the order of the parts",
+        "a key of several parts is several fields: put the attribute on each of them, in the order of the parts; the digits of a \
+         number are `pad = 8`, and for a part of a time, add a field with it",
     ),
     (
         &["partition_key", "row_key"],
@@ -353,7 +397,7 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
 ];
 
 /// Keys of serde on types.
-const OF_TYPES: [&str; 4] = ["tag", "content", "untagged", "transparent"];
+const OF_TYPES: [&str; 5] = ["tag", "content", "untagged", "transparent", "repr"];
 
 /// Returns what to write instead of keys of serde in a `#[property(…)]` on a type.
 pub(super) fn advice_on_type(keys: &str) -> Option<String> {

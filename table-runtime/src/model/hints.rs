@@ -44,8 +44,12 @@ hints! {
         "write `.all(&tables).await?` for a `Vec`, or `.stream(&tables)` for a stream",
         "conditions on properties are `filter(|post| post.likes.ge(1))`, and single fields are `select::<Projection>()`";
     OneOf: "a query has one value or one range for each part of a key", "not a method of queries",
-        "run a query for each value; full keys: `tables.get_many(keys)`",
+        "run a query for each value; full keys: `tables.get_many(keys)`, with `Post::key(…)` or of a unique index `User::by_email(…)`",
         "the service answers an `or` over keys with a scan of the table";
+    Deleted: "the bin is read with `only_deleted()`, and with the rest with `with_deleted()`",
+        "write `.only_deleted()` or `.with_deleted()`";
+    Total: "a page does not know the number of all rows", "not a function of pages",
+        "`query.clone().count(&tables)` reads all of them to count them";
     Combine: "each query is run by itself", "not a method of queries",
         "run each of them, and combine the `Vec`s: `posts.extend(query.all(&tables).await?)`",
         "several partitions: `T::by_partitions(..)` reads all of them, or those of a range";

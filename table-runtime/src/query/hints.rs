@@ -14,9 +14,9 @@ use super::{BoxedRows, OneEntity, OwnedView, Point, Rows, rows::Columns};
 use crate::{
     client::tables::Tables,
     model::hints::{
-        After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Exists, Iterate,
-        Join, Last, Len, Limit, Narrow, OneOf, OneRow, OrFilter, Order, RowsOfPoint, Run, Skip, SliceOf, TableStorage,
-        TextSearch, UseIndex, Where, WithExpired, WritePoint, WriteRows, missing,
+        After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Deleted, Exists,
+        Iterate, Join, Last, Len, Limit, Narrow, OneOf, OneRow, OrFilter, Order, RowsOfPoint, Run, Skip, SliceOf,
+        TableStorage, TextSearch, UseIndex, Where, WithExpired, WritePoint, WriteRows, missing,
     },
 };
 
@@ -68,6 +68,9 @@ macro_rules! missing_of_rows {
                 one_of<T>(T) -> Self,
                 is_in<T>(T) -> Self,
                 any_of<T>(T) -> Self,
+        }
+        missing! {
+            OrFilter:
                 or<T>(T) -> Self,
         }
         missing! {
@@ -83,11 +86,18 @@ macro_rules! missing_of_rows {
             UseIndex:
                 index_name<N>(N) -> Self,
                 use_index<N>(N) -> Self,
+                index<N>(N) -> Self,
         }
         missing! {
             WithExpired:
                 with_expired() -> Self,
                 include_expired() -> Self,
+        }
+        missing! {
+            Deleted:
+                deleted() -> Self,
+                trashed() -> Self,
+                include_deleted() -> Self,
         }
         missing! {
             SliceOf:
@@ -154,6 +164,8 @@ macro_rules! missing_of_rows {
         missing! {
             Last:
                 last(&Tables) -> Ready<Result<Option<$item>>>,
+                latest(&Tables) -> Ready<Result<Option<$item>>>,
+                newest(&Tables) -> Ready<Result<Option<$item>>>,
         }
         missing! {
             DeleteRows:
@@ -165,6 +177,8 @@ macro_rules! missing_of_rows {
         missing! {
             DeleteEach:
                 soft_delete(&Tables) -> Ready<Result<BulkProgress>>,
+                soft_delete_all(&Tables) -> Ready<Result<BulkProgress>>,
+                restore_all(&Tables) -> Ready<Result<BulkProgress>>,
                 restore(&Tables) -> Ready<Result<()>>,
         }
         missing! {
@@ -209,6 +223,8 @@ impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
             group_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
             sum<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
             max<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
+            max_by<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
+            min_by<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
             max_by_key<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
             min<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
             min_by_key<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
@@ -252,6 +268,10 @@ impl<V: OwnedView, W> Point<V, W> {
             fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
             load(&Tables) -> Ready<Result<Option<V::Item>>>,
             read(&Tables) -> Ready<Result<Option<V::Item>>>,
+    }
+    missing! {
+        OneOf:
+            or<T>(T) -> Self,
     }
     missing! {
         WritePoint:

@@ -22,7 +22,7 @@ use crate::{
     client::tables::Tables,
     model::{
         entity::{Stored, WithETag},
-        hints::{HasMore, NextPage, TableStorage, missing},
+        hints::{HasMore, NextPage, TableStorage, Total, missing},
     },
     read::{FoundRow, OnUnreadable, Position, Skipping, Source, Visit},
 };
@@ -56,6 +56,12 @@ impl<T> PageOf<T> {
             has_more() -> bool,
             has_next() -> bool,
             is_last() -> bool,
+    }
+    missing! {
+        Total:
+            total() -> usize,
+            total_pages() -> usize,
+            page_count() -> usize,
     }
 
     /// Returns the number of entities of the page.
