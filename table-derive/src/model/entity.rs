@@ -169,7 +169,9 @@ impl Entity {
         }
         entity.fields.extend(parts);
         entity.prefix_own_rows();
-        entity.refuse_types(errors);
+        if owns_data {
+            entity.refuse_types(errors);
+        }
         owns_data.then_some(entity)
     }
 

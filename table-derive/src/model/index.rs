@@ -169,6 +169,8 @@ impl Index {
             None if keys.lists(|name| !FLAGS.contains(&name) && base.fields.iter().any(|field| field.name == name)) => {
                 None
             }
+            // Keys in the words of other databases, each of which is an error of its own.
+            None if KEYS_ELSEWHERE.iter().any(|key| keys.has(key)) => None,
             None => {
                 let field = field_with_name_of_index(base, &name, errors);
                 field.map(|field| Values::of_field(base, field, scope, &mut keys, errors))
@@ -530,6 +532,9 @@ fn report_keys_on_field(list: Option<&List>, errors: &mut Errors) {
         errors.at(list.span(), message);
     }
 }
+
+/// Words of other databases for `partition` and `row`.
+const KEYS_ELSEWHERE: [&str; 8] = ["pk", "sk", "hash_key", "range_key", "partition_key", "row_key", "gsi_pk", "gsi_sk"];
 
 /// Returns the field with the name of the index, for an attribute on the struct without `partition(…)` and `row(…)`.
 fn field_with_name_of_index(base: Base<'_>, name: &Text, errors: &mut Errors) -> Option<usize> {

@@ -147,6 +147,9 @@ hints! {
     FromClient: "a `Stored` is what a query returned, and cannot be deserialized", "deserialize the entity",
         "with the version that a client sent back: `Stored::new(post, if_match.parse()?)`",
         "without a version: `tables.upsert(&post)`";
+    Tracked: "no changes are tracked: each write is a verb of its own", "not a verb of `Tables`",
+        "of what a query returned: change it, and write `tables.update(&mut stored).await?`",
+        "several writes of one partition at once: `tables.transaction().update(&mut one).update(&mut other).commit().await?`";
     InsertMany: "many entities are written with `insert_all` and `upsert_all`", "not a verb of `Tables`";
     TryInsertMany: "results are written with `try_insert_all_from`, which takes a stream of them", "not a verb of `Tables`",
         "write `tables.try_insert_all_from(futures_util::stream::iter(results))`, or `try_upsert_all_from`; the errors are among the \

@@ -14,7 +14,7 @@ use crate::{
     model::hints::{
         Begin, BulkSize, Close, Commit, CreateIndex, CreateTable, DeleteByKey, DeleteEach, DeleteMany, DropTable,
         EmptyBin, FindOrInsert, InsertEach, InsertMany, OfBackend, OnConflict, Put, Read, ReadFirst, Restore, Rollback,
-        SendBulk, SideBySide, TableStorage, TryInsertMany, UpdateIf, UpdateMany, missing,
+        SendBulk, SideBySide, TableStorage, Tracked, TryInsertMany, UpdateIf, UpdateMany, missing,
     },
     query::{Point, Rows},
     write::{bulk::Bulk, transaction::Transaction},
@@ -34,6 +34,11 @@ impl Tables {
             insert_or_merge<E>(E) -> Ready<Result<ETag>>,
             insert_or_update<E>(E) -> Ready<Result<ETag>>,
             replace<E>(E) -> Ready<Result<ETag>>,
+    }
+    missing! {
+        Tracked:
+            save_changes() -> Ready<Result<()>>,
+            flush_changes() -> Ready<Result<()>>,
     }
     missing! {
         InsertMany:

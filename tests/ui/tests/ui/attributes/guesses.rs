@@ -27,6 +27,7 @@ struct Post {
 #[derive(TableEntity)]
 #[entity(table = "Users")]
 #[version(2, from = UserV1)]
+#[index(gsi1, pk(city), sk(created))]
 struct User {
     #[partition]
     #[row]
