@@ -119,7 +119,7 @@ fn shared(generics: &Generics) -> TokenStream {
     quote!(where Self: ::core::marker::Send + ::core::marker::Sync + 'static, #predicates)
 }
 
-/// Returns the names of functions that an attribute of an index may stand for, also if it is not understood: `by_` and each
+/// Returns the names of functions that an attribute of an index may mean, also if it is not understood: `by_` and each
 /// name in it, and the name of its field.
 fn by_indexes(input: &DeriveInput) -> Vec<String> {
     let of_struct = input.attrs.iter().map(|attribute| (attribute, None));
