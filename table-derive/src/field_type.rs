@@ -7,7 +7,7 @@ use quote::{ToTokens, format_ident, quote_spanned};
 use syn::{GenericArgument, PathArguments, Type, spanned::Spanned as _};
 
 use crate::{
-    hygiene::{at, located},
+    hygiene::{at, located, with_self},
     runtime::Runtime,
 };
 
@@ -48,6 +48,8 @@ impl FieldType {
         if is_certain(&self.ty) {
             return;
         }
+        // Outside of the type, `Self` is another one.
+        self.tokens = with_self(std::mem::take(&mut self.tokens), of);
         let (span, of) = (self.span, at(of, self.span));
         let (name, place) = (name.to_string(), Span::call_site().located_at(span));
         let constant = format_ident!("__VALID_{name}", span = place);
@@ -73,9 +75,12 @@ impl FieldType {
         Some(quote_spanned!(self.span=> type #alias = #valid;))
     }
 
-    /// Returns the type for a place outside of that block.
-    pub(crate) fn outside(&self, runtime: &Runtime) -> TokenStream {
-        self.checked.as_ref().map_or_else(|| self.tokens.clone(), |checked| self.valid(&checked.path, runtime))
+    /// Returns the type for a place in that block, which has the alias of the runtime, or outside of it.
+    pub(crate) fn at_place(&self, runtime: &Runtime) -> TokenStream {
+        match (&self.checked, runtime) {
+            (Some(checked), Runtime::Crate(_)) => self.valid(&checked.path, runtime),
+            _ => self.to_token_stream(),
+        }
     }
 
     /// Returns the type as it is declared, for errors about it.
@@ -106,8 +111,7 @@ impl ToTokens for FieldType {
     }
 }
 
-/// Returns true for a type of the language that is a part of keys and a property, and an `Option` of one. A type with `Self` has
-/// another meaning outside of the struct.
+/// Returns true for a type of the language that is a part of keys and a property, and for an `Option` of one.
 fn is_certain(ty: &Type) -> bool {
     const CERTAIN: [&str; 11] = ["String", "bool", "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "SystemTime"];
     let Type::Path(path) = ty else { return false };

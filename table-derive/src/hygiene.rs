@@ -38,6 +38,29 @@ pub(crate) fn located(tokens: TokenStream, place: Span) -> TokenStream {
     tokens.into_iter().map(locate).collect()
 }
 
+/// Returns the tokens of a type with the name of a type in place of `Self`.
+pub(crate) fn with_self(tokens: TokenStream, name: &Ident) -> TokenStream {
+    let name_in = |token: TokenTree| match token {
+        TokenTree::Group(group) => {
+            let mut named = Group::new(group.delimiter(), with_self(group.stream(), name));
+            named.set_span(group.span());
+            named.into()
+        }
+        TokenTree::Ident(ident) if ident == "Self" => at(name, ident.span()).into(),
+        token => token,
+    };
+    tokens.into_iter().map(name_in).collect()
+}
+
+/// Returns true if one of the identifiers in the tokens is meant.
+pub(crate) fn has_ident(tokens: TokenStream, is_meant: &dyn Fn(&Ident) -> bool) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => has_ident(group.stream(), is_meant),
+        TokenTree::Ident(ident) => is_meant(&ident),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+    })
+}
+
 /// Returns the attribute of every generated item: no lint is about generated code.
 pub(crate) fn no_lints() -> TokenStream {
     quote!(#[allow(

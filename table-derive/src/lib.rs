@@ -254,10 +254,6 @@ use crate::{
         partition,
         row,
         entity,
-        collection,
-        sea_orm,
-        field,
-        belongs_to,
         secondary_index,
         created_at,
         updated_at

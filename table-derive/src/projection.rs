@@ -10,7 +10,7 @@ use syn::{
 use crate::{
     attributes::Keys,
     errors::Errors,
-    hygiene::{local, no_lints},
+    hygiene::{has_ident, local, no_lints},
     runtime::Runtime,
 };
 
@@ -71,7 +71,7 @@ impl<'a> Projection<'a> {
             // With a bound, the parameter may be the type of a field.
             let is_free = |parameter: &&TypeParam| parameter.bounds.is_empty() && input.generics.where_clause.is_none();
             for parameter in input.generics.type_params().filter(is_free) {
-                if !names(entity.to_token_stream(), &parameter.ident) {
+                if !has_ident(entity.to_token_stream(), &|ident| *ident == parameter.ident) {
                     let message = "is no parameter of the entity; write the type of the entity's field";
                     errors.on(parameter, format_args!("`{}` {message}", parameter.ident));
                 }
@@ -179,15 +179,6 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
             #owned
         };
     }
-}
-
-/// Checks whether a path names a type parameter.
-fn names(path: TokenStream, parameter: &Ident) -> bool {
-    path.into_iter().any(|token| match token {
-        TokenTree::Group(group) => names(group.stream(), parameter),
-        TokenTree::Ident(ident) => ident == *parameter,
-        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
-    })
 }
 
 /// Checks whether a type names the lifetime.

@@ -15,7 +15,8 @@ const KEYS: &[(&[&str], &str)] = &[
     (&["sort_key", "range_key", "sk", "row"], "write `#[row_key]`"),
 ];
 
-/// Names of other attributes.
+/// Names of other attributes. An attribute that another derive on the same struct may have, such as `#[field]` of a form or
+/// `#[belongs_to]`, is none of them.
 const OPTIONS: &[(&[&str], &str)] = &[
     (&["unique"], "a unique value has an index; write `#[index(email, unique)]`"),
     (&["secondary_index"], "an index is named on its field; write `#[index(city)]`"),
@@ -43,11 +44,11 @@ const OPTIONS: &[(&[&str], &str)] = &[
          version of the struct is in `#[table(version = 2, from = PostV1)]`",
     ),
     (&["timestamp"], "the time of the last write is `Stored::timestamp`; remove the field"),
-    (&["table_name", "entity", "collection", "sea_orm"], "write `#[table(name = \"…\")]`"),
+    (&["table_name", "entity"], "write `#[table(name = \"…\")]`"),
     (&["auto"], "the program sets every field, such as `id: Uuid::new_v4()`; remove `#[auto]`"),
-    (&["rename", "column", "field"], "write `#[property(rename = \"…\")]`"),
+    (&["rename", "column"], "write `#[property(rename = \"…\")]`"),
     (
-        &["foreign_key", "relation", "references", "belongs_to"],
+        &["foreign_key", "relation", "references"],
         "the service has no relations: the field is the key of the other entity, which `Author::key(…)` reads; remove the attribute",
     ),
 ];

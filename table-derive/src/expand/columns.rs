@@ -31,7 +31,7 @@ pub(super) fn definition(context: &Context<'_>) -> TokenStream {
         let gap = (!docs.is_empty()).then(|| quote!(#[doc = ""]));
         let parts = parts::of_field(context, at).map(|parts| parts.name(context).to_token_stream());
         let column = parts.unwrap_or_else(|| {
-            let (span, ty) = (ty.span(), ty.outside(&entity.runtime));
+            let (span, ty) = (ty.span(), ty.at_place(&entity.runtime));
             quote_spanned!(span=> #t::Column<#ident #arguments, #ty, #number, #column>)
         });
         Some(quote! {

@@ -1,12 +1,12 @@
 //! The bounds of a generic entity. Each field whose type contains a parameter needs what the use of the field needs.
 
-use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{Generics, Ident, Type, WhereClause, parse_quote};
 
 use super::types::{part_encoding, part_type, strategy_type};
 use crate::{
     encoding::Encoding,
+    hygiene::has_ident,
     model::{Entity, Storage},
     runtime::Runtime,
 };
@@ -71,12 +71,5 @@ fn parameters(generics: &Generics) -> impl Iterator<Item = &Ident> {
 /// Returns true if the name of a parameter occurs anywhere in the type. The name may mean something else there, but a
 /// bound that is true for a concrete type does no harm.
 fn mentions(ty: &Type, parameters: &[Ident]) -> bool {
-    fn in_tokens(tokens: TokenStream, parameters: &[Ident]) -> bool {
-        tokens.into_iter().any(|token| match token {
-            TokenTree::Ident(ident) => parameters.contains(&ident),
-            TokenTree::Group(group) => in_tokens(group.stream(), parameters),
-            _ => false,
-        })
-    }
-    in_tokens(ty.to_token_stream(), parameters)
+    has_ident(ty.to_token_stream(), &|ident| parameters.contains(ident))
 }

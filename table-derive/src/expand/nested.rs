@@ -5,7 +5,7 @@
 #![allow(clippy::single_match_else, clippy::too_many_lines, reason = "the arms are two forms of one expansion")]
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Attribute, GenericArgument, PathArguments, Type, Visibility};
 
 use super::{
@@ -149,8 +149,7 @@ fn column_type(
     runtime: &Runtime,
 ) -> TokenStream {
     let (span, at) = (field.ty.span(), Literal::usize_unsuffixed(at));
-    let ty = if matches!(runtime, Runtime::Alias) { field.ty.to_token_stream() } else { field.ty.outside(runtime) };
-    let strategy = strategy_type(property, &field.ty, runtime);
+    let (ty, strategy) = (field.ty.at_place(runtime), strategy_type(property, &field.ty, runtime));
     let (t, here) = (runtime.at(span), runtime.here());
     quote_spanned!(span=> #t::Column<__E, #ty, #at, #mode, #strategy, #here::In<__P, #within>>)
 }

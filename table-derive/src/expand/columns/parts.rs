@@ -71,7 +71,7 @@ impl<'a> Parts<'a> {
     /// Returns the type whose columns these are, and the place of its value.
     fn place(&self, context: &Context<'_>, runtime: &Runtime) -> (TokenStream, TokenStream) {
         let Context { entity, .. } = context;
-        let (t, ident, ty) = (runtime.here(), &entity.ident, entity.fields[self.field].ty.outside(runtime));
+        let (t, ident, ty) = (runtime.here(), &entity.ident, entity.fields[self.field].ty.at_place(runtime));
         let number = Literal::usize_unsuffixed(entity.number(self.field));
         let root = (ty, quote!(#t::At<#ident, #t::Root, #number>));
         self.steps.iter().fold(root, |(from, place), step| {
@@ -94,7 +94,7 @@ impl<'a> Parts<'a> {
             None => {
                 let number = Literal::usize_unsuffixed(entity.number(self.field));
                 let strategy = entity.property(self.field).map(|property| strategy_type(property, ty, runtime));
-                let ty = ty.outside(runtime);
+                let ty = ty.at_place(runtime);
                 quote!(#t::Column<#ident, #ty, #number, #t::Free, #strategy>)
             }
         }

@@ -1,5 +1,6 @@
 //! Fields with raw names, and with names that generated code uses for its variables.
 
+use serde::{Deserialize, Serialize};
 use table_runtime::{KeyPart, Property, TableEntity};
 
 #[derive(TableEntity)]
@@ -64,6 +65,26 @@ struct Page {
     etag_of_image: table_runtime::ETag,
     #[property(text, rename = "ImageVersion")]
     etag: table_runtime::ETag,
+}
+
+/// Has itself as a field.
+#[derive(Property, Serialize, Deserialize)]
+struct Branch {
+    name: String,
+    #[property(json)]
+    parts: Vec<Self>,
+}
+
+#[derive(TableEntity, Serialize, Deserialize)]
+struct Tree {
+    #[partition_key]
+    forest: String,
+    #[row_key]
+    id: u32,
+    #[property(json)]
+    saplings: Vec<Self>,
+    #[property(skip)]
+    parent: Option<Box<Self>>,
 }
 
 pub(crate) fn main() {

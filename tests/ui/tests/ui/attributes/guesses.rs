@@ -32,7 +32,7 @@ struct User {
     #[partition]
     #[row]
     id: u32,
-    #[field(name = "Mail")]
+    #[column(name = "Mail")]
     email: String,
     #[created_at]
     created: u64,
