@@ -118,10 +118,8 @@ impl Encoding {
         let mut given: Vec<_> = options.filter_map(|option| Given::take(option, keys, errors)).collect();
         given.sort_by_key(|given| given.option);
         let span = given.first().map(|given| given.span);
-        let has_conflicts = report_conflicts(&given, errors);
-        // After a conflict, every type but a decimal supports the plain encoding, so the compiler adds no error.
-        let is_used = |given: &&Given| !has_conflicts || given.option == EncodingOption::Scale;
-        (given.iter().filter(is_used).rev().fold(Self::Plain, |inner, given| given.apply(inner)), span)
+        report_conflicts(&given, errors);
+        (given.iter().rev().fold(Self::Plain, |inner, given| given.apply(inner)), span)
     }
 }
 
@@ -161,16 +159,13 @@ impl Given {
     }
 }
 
-/// Reports for each option its first conflict with an option before it. Returns true if there is a conflict.
-fn report_conflicts(given: &[Given], errors: &mut Errors) -> bool {
-    let mut found = false;
+/// Reports for each option its first conflict with an option before it.
+fn report_conflicts(given: &[Given], errors: &mut Errors) {
     for (at, Given { option, span, .. }) in given.iter().enumerate() {
         if let Some(message) = given[..at].iter().find_map(|before| conflict(before.option, *option)) {
             errors.at(*span, message);
-            found = true;
         }
     }
-    found
 }
 
 /// Returns the message for two options that cannot be combined. `one` is before `other` in the order of the options.

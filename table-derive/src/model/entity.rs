@@ -108,7 +108,10 @@ impl Entity {
         let deny_unknown = keys.flag("deny_unknown", errors).is_some();
         // A struct without the key has version 1.
         let version = keys.number("version", 2..=MAX_VERSION, errors).map(|(_, version)| version);
-        let from = keys.path("from", errors).filter(|from| may_read_older(from, &input.ident, version, errors));
+        let from = keys.path("from", errors);
+        if let Some(from) = &from {
+            check_older(from, &input.ident, version, errors);
+        }
         let skip_newer = keys.flag("skip_newer", errors).is_some();
         let times = [("expires", "until"), ("soft_delete", "deleted")]
             .map(|(key, example)| keys.field_path(key, example, errors));
@@ -270,7 +273,7 @@ impl Entity {
         }
     }
 
-    /// Reports fields whose types can be no property. They are not stored, so that the compiler does not report them again.
+    /// Reports fields whose types can be no property.
     fn refuse_types(&mut self, errors: &mut Errors) {
         for at in 0..self.fields.len() {
             if self.mode(at) == Mode::Free {
@@ -403,19 +406,16 @@ impl Entity {
     }
 }
 
-/// Checks what reads rows of older versions. It is not used after an error, so that the compiler does not report the same.
-fn may_read_older(from: &Path, own: &Ident, version: Option<usize>, errors: &mut Errors) -> bool {
+/// Checks what reads rows of older versions.
+fn check_older(from: &Path, own: &Ident, version: Option<usize>, errors: &mut Errors) {
     if from.is_ident(own) {
         let message = "is the struct itself; keep the older struct under another name, such as";
         errors.on(from, format_args!("`{own}` {message} `{own}V1`, and write `from = {own}V1`"));
-        return false;
-    }
-    if version.is_none() {
+    } else if version.is_none() {
         let message =
             "`from` reads rows of older versions, so this struct needs a version; write `version = 2` before it";
         errors.on(from, message);
     }
-    version.is_some()
 }
 
 /// Reports lifetime parameters: `TableEntity` requires `'static`, because a row is read into a new value.

@@ -177,7 +177,7 @@ impl Field {
         }
     }
 
-    /// Reports a type that can be no property. The field is not stored, so that the compiler does not report it again.
+    /// Reports a type that can be no property.
     pub(super) fn refuse_type(&mut self, errors: &mut Errors) {
         if let Storage::Property(Property { strategy: Strategy::Native, default: None, .. }) = &self.storage
             && let Some(advice) = refused::advice(&self.ty)
@@ -226,7 +226,7 @@ impl Storage {
         let text = keys.flag("text", errors);
         let scale = keys.number("scale", 0..=28, errors);
         let default = keys.flag_with("default", DEFAULT_HELP, errors);
-        let mut large = keys.flag("large", errors);
+        let large = keys.flag("large", errors);
         keys.finish(errors);
 
         if let (Some(_), Some(text)) = (json, text) {
@@ -244,8 +244,7 @@ impl Storage {
         if let (Some((scale, _)), true) = (scale, json.is_some() || text.is_some()) {
             errors.at(scale, "`scale` stores a decimal number as an integer; remove it, or `json` and `text`");
         }
-        // Without `large`, the compiler does not report it again.
-        if let Some(span) = large.take_if(|_| text.is_some() || scale.is_some()) {
+        if let (Some(span), true) = (large, text.is_some() || scale.is_some()) {
             let message = match scale {
                 Some(_) => "`scale` stores a number, which always fits into a property; remove `large`",
                 None => {

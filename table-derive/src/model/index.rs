@@ -410,7 +410,7 @@ fn make_elements((fields, parts): (&[Field], &[Field]), partition: &mut [Part], 
     }
 }
 
-/// Reports collections without `each`, and makes elements of them, so that the compiler does not report them again.
+/// Reports collections without `each`, and reads them as if it was written.
 fn refuse_collections(fields: &[Field], name: &Text, partition: &mut [Part], row: &mut [Part], errors: &mut Errors) {
     for part in partition.iter_mut().chain(row).filter(|part| part.each.is_none()) {
         let Some(field) = fields.get(part.field).filter(|field| refused::is_collection(field.ty.declared())) else {
@@ -426,7 +426,7 @@ fn refuse_collections(fields: &[Field], name: &Text, partition: &mut [Part], row
     }
 }
 
-/// Reports `each` on a field of one value, and removes it, so that the compiler does not report it again.
+/// Reports `each` on a field of one value, and reads the index without it.
 fn refuse_each_of_one(fields: &[Field], partition: &mut [Part], row: &mut [Part], errors: &mut Errors) {
     for part in partition.iter_mut().chain(row) {
         if let Some(each) = part.each
