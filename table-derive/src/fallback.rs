@@ -263,8 +263,11 @@ pub(crate) fn projection(input: &DeriveInput, entity: Option<&Path>, errors: Err
         #errors
         const _: () = {
             #view
-            impl #parameters #t::Projection<#entity> for #ident #arguments #clause {
+            impl #parameters #t::Selection<#entity> for #ident #arguments #clause {
+                type Selected = Self;
                 const PROPERTIES: &'static [#t::PropertyInfo] = &[];
+            }
+            impl #parameters #t::Projection<#entity> for #ident #arguments #clause {
                 fn read<'__row>(_: &mut #t::RowReader<'__row>) -> #t::Result<#unknown> {
                     ::core::unreachable!()
                 }

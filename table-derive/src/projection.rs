@@ -157,8 +157,12 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
         #no_lints
         const _: () = {
             #[automatically_derived]
-            impl #parameters #t::Projection<#entity> for #ident #arguments #bounds {
+            impl #parameters #t::Selection<#entity> for #ident #arguments #bounds {
+                type Selected = Self;
                 const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
+            }
+            #[automatically_derived]
+            impl #parameters #t::Projection<#entity> for #ident #arguments #bounds {
                 fn read<'__row>(#row: &mut #t::RowReader<'__row>) -> #t::Result<#of_row> {
                     #repeat
                     ::core::result::Result::Ok(#ident { #(#values),* })

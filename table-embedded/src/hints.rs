@@ -1,35 +1,15 @@
-//! Functions of `Tables`, which users expect on a backend. None of them can be called: they exist for the compiler's message.
+//! Functions of `Tables`, which users expect on a backend: see [`hints`](table_store::unstable::hints).
 
-use std::future::Ready;
-
-use table_store::Result;
+use table_store::{hints, missing};
 
 use crate::InMemoryBackend;
 
-/// A backend with functions for entities. Nothing implements it.
-#[diagnostic::on_unimplemented(
-    message = "a backend stores rows, and entities are written and read through `Tables`",
-    label = "not a function of a backend",
-    note = "write `let tables = Tables::in_memory()?;`, or `Tables::new(backend)` for a backend that there is"
-)]
-pub trait OfEntities {}
-
-/// The type that does not implement the trait.
-#[derive(Debug)]
-pub enum Rows {}
-
-macro_rules! missing {
-    ($($name:ident$(<$type:ident>)?($($argument:ty),*)),+) => {$(
-        #[doc(hidden)]
-        pub fn $name$(<$type>)?(&self $(, _: $argument)*) -> Ready<Result<()>>
-        where
-            for<'never> Rows: OfEntities,
-        {
-            unreachable!("no type implements the hint")
-        }
-    )+};
+hints! {
+    OfEntities: "a backend stores rows, and entities are written and read through `Tables`", "not a function of a backend",
+        "write `let tables = Tables::in_memory()?;`, or `Tables::new(backend)` for a backend that there is";
 }
 
 impl InMemoryBackend {
-    missing! { create<T>(), insert(impl Sized), upsert(impl Sized), update(impl Sized), insert_all(impl Sized) }
+    missing! { generic OfEntities: create<T>() -> std::future::Ready<table_store::Result<()>> }
+    missing! { OfEntities: insert(_), upsert(_), update(_), insert_all(_) }
 }

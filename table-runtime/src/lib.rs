@@ -235,7 +235,7 @@ pub mod types {
         },
         query::{
             Access, AnyAccess, Borrowed, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed, Lookup, OneEntity,
-            Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest, SameAs,
+            Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest, SameAs, Selection,
             SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
         },
         write::{
@@ -297,8 +297,8 @@ pub mod __private {
         },
         query::{
             Access, Borrowed, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView, Part,
-            PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, SharedParts, Spread,
-            Unique, Unopened, View, borrow, group_rows, project, selected_at,
+            PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, Selection, SharedParts,
+            Spread, Unique, Unopened, View, borrow, group_rows, project, selected_at,
         },
         read::FoundRow,
         write::{

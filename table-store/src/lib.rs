@@ -42,6 +42,7 @@ pub mod limits {
 #[doc(hidden)]
 pub mod unstable {
     pub mod client;
+    pub mod hints;
     pub mod limits;
     pub mod observe;
     pub mod order;

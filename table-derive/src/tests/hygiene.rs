@@ -114,7 +114,7 @@ fn code_of_a_projection_names_only_its_types_and_absolute_paths() {
             c: C<'a>,
         }
     });
-    assert_eq!(names(tokens), "A Bound Entity G Headline Item Post Row Self");
+    assert_eq!(names(tokens), "A Bound Entity G Headline Item Post Row Selected Self");
     let tokens = crate::projection(&parse_quote! {
         #[projection(of = Post)]
         struct Headline<G: Bound> {
@@ -122,7 +122,7 @@ fn code_of_a_projection_names_only_its_types_and_absolute_paths() {
             b: G,
         }
     });
-    assert_eq!(names(tokens), "A Bound Entity G Headline Item Post Row Self");
+    assert_eq!(names(tokens), "A Bound Entity G Headline Item Post Row Selected Self");
 }
 
 #[test]

@@ -335,102 +335,26 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     }
 }
 
-/// Functions that users of other libraries expect: see [`hints`](crate::hints).
+/// Functions that users of other libraries expect: see [`hints`](table_store::unstable::hints).
 impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
-    missing! {
-        TextSearch:
-            contains<V>(V) -> Filter<E>,
-            starts_with<V>(V) -> Filter<E>,
-            ends_with<V>(V) -> Filter<E>,
-            like<V>(V) -> Filter<E>,
-            ilike<V>(V) -> Filter<E>,
-            matches<V>(V) -> Filter<E>,
-    }
-    missing! {
-        Absent:
-            is_none() -> Filter<E>,
-            is_some() -> Filter<E>,
-            is_null() -> Filter<E>,
-            is_not_null() -> Filter<E>,
-            exists() -> Filter<E>,
-            not_exists() -> Filter<E>,
-    }
-    missing! {
-        ColumnOfOption:
-            unwrap() -> Self,
-            unwrap_or<V>(V) -> Self,
-            as_deref() -> Self,
-            as_ref() -> Self,
-    }
+    missing! { TextSearch: contains(_), starts_with(_), ends_with(_), like(_), ilike(_), matches(_) }
+    missing! { Absent: is_none(), is_some(), is_null(), is_not_null(), exists(), not_exists() }
+    missing! { ColumnOfOption: unwrap(), unwrap_or(_), as_deref(), as_ref() }
     missing! {
         ColumnOfText:
-            to_lowercase() -> Self,
-            to_uppercase() -> Self,
-            len() -> Column<E, u32, I>,
-            lower() -> Self,
-            upper() -> Self,
-            trim() -> Self,
-            as_str() -> Self,
-            to_string() -> Self,
-            abs() -> Self,
-            eq_ignore_case<V>(V) -> Filter<E>,
-            eq_ignore_ascii_case<V>(V) -> Filter<E>,
+            to_lowercase(), to_uppercase(), len(), lower(), upper(), trim(), as_str(), to_string(), abs(),
+            eq_ignore_case(_), eq_ignore_ascii_case(_)
     }
-    missing! {
-        EmptyText:
-            is_empty() -> Filter<E>,
-    }
-    missing! {
-        ColumnOfTime:
-            year() -> Column<E, i32, I>,
-            month() -> Column<E, u8, I>,
-            day() -> Column<E, u8, I>,
-            hour() -> Column<E, u8, I>,
-            date() -> Self,
-    }
+    missing! { EmptyText: is_empty() }
+    missing! { ColumnOfTime: year(), month(), day(), hour(), date() }
     missing! {
         Compare:
-            gte<V>(V) -> Filter<E>,
-            lte<V>(V) -> Filter<E>,
-            neq<V>(V) -> Filter<E>,
-            not_eq<V>(V) -> Filter<E>,
-            equals<V>(V) -> Filter<E>,
-            greater_than<V>(V) -> Filter<E>,
-            less_than<V>(V) -> Filter<E>,
-            between<V, W>(V, W) -> Filter<E>,
-            range<V>(V) -> Filter<E>,
-            is_in<V>(V) -> Filter<E>,
-            in_<V>(V) -> Filter<E>,
-            one_of<V>(V) -> Filter<E>,
-            any_of<V>(V) -> Filter<E>,
-            eq_any<V>(V) -> Filter<E>,
-            not_in<V>(V) -> Filter<E>,
-            ne_all<V>(V) -> Filter<E>,
-            is_true() -> Filter<E>,
-            is_false() -> Filter<E>,
+            gte(_), lte(_), neq(_), not_eq(_), equals(_), greater_than(_), less_than(_), between(_, _), range(_),
+            is_in(_), in_(_), one_of(_), any_of(_), eq_any(_), not_in(_), ne_all(_), is_true(), is_false()
     }
-    missing! {
-        Compute:
-            increment<V>(V) -> Set<E>,
-            inc<V>(V) -> Set<E>,
-            add<V>(V) -> Set<E>,
-            push<V>(V) -> Set<E>,
-            append<V>(V) -> Set<E>,
-            set_if_not_exists<V>(V) -> Set<E>,
-    }
-    missing! {
-        Order:
-            asc() -> Self,
-            desc() -> Self,
-    }
-    missing! {
-        Unset:
-            unset() -> Set<E>,
-            clear() -> Set<E>,
-            remove() -> Set<E>,
-            set_null() -> Set<E>,
-            set_none() -> Set<E>,
-    }
+    missing! { Compute: increment(_), inc(_), add(_), push(_), append(_), set_if_not_exists(_) }
+    missing! { Order: asc(), desc() }
+    missing! { Unset: unset(), clear(), remove(), set_null(), set_none() }
 }
 
 /// Stops the build of a program that uses an operator. The condition depends on the type, so that nothing else is stopped.

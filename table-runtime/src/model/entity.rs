@@ -6,7 +6,6 @@ mod with_etag;
 
 use std::{
     fmt,
-    future::Ready,
     ops::{Deref, DerefMut},
     time::SystemTime,
 };
@@ -119,14 +118,7 @@ pub trait TableEntity: Sized + Shared {
         Self::INFO.layout
     }
 
-    missing! {
-        trait WriteByItself:
-            insert(impl Sized) -> Ready<Result<ETag>>,
-            save(impl Sized) -> Ready<Result<ETag>>,
-            upsert(impl Sized) -> Ready<Result<ETag>>,
-            update(impl Sized) -> Ready<Result<ETag>>,
-            delete(impl Sized) -> Ready<Result<()>>,
-    }
+    missing! { trait WriteByItself: insert(_), save(_), upsert(_), update(_), delete(_) }
 }
 
 /// A type whose values threads can share: `Send + Sync + 'static`.

@@ -1,20 +1,8 @@
-//! Functions that users of other libraries expect. None of them can be called: they exist for the compiler's messages.
-//!
-//! The condition of each function is a trait that [`TableStorage`] does not implement. The compiler prints the message of
-//! this trait, and no type of the query.
+//! The conditions of functions that users of other libraries expect: see
+//! [`table_store::unstable::hints`](table_store::unstable::hints).
 
-/// The type that implements none of the traits of this module.
-#[derive(Debug)]
-pub enum TableStorage {}
-
-macro_rules! hints {
-    ($($hint:ident: $message:literal, $label:literal $(, $note:literal)*;)*) => {$(
-        #[doc = concat!("Message: ", $message, ": ", $label, ".")]
-        $(#[doc = concat!("\n- ", $note)])*
-        #[diagnostic::on_unimplemented(message = $message, label = $label $(, note = $note)*)]
-        pub trait $hint {}
-    )*};
-}
+pub use table_store::unstable::hints::TableStorage;
+pub(crate) use table_store::{hints, missing};
 
 hints! {
     // Queries of rows.
@@ -231,31 +219,3 @@ hints! {
     Unset: "a patch cannot remove a property", "not a change of a patch",
         "write `tables.modify(T::key(…), |post| post.url = None)`, which reads, changes and writes";
 }
-
-/// Defines functions with a condition that does not hold, each with what it takes and returns. The names of the hints must
-/// be in scope: the compiler then shows the line of the function, and not this macro.
-macro_rules! missing {
-    // The compiler tries methods with `&mut self` last, so that those of the program's own traits come first.
-    (trait $hint:path: $($name:ident$(<$($parameter:ident),*>)?($($argument:ty),*) -> $returned:ty),+ $(,)?) => {$(
-        #[doc(hidden)]
-        fn $name$(<$($parameter),*>)?(&mut self $(, _: $argument)*) -> $returned
-        where
-            Self: Sized,
-            for<'never> TableStorage: $hint,
-        {
-            unreachable!("no type implements the hint")
-        }
-    )+};
-    ($hint:path: $($name:ident$(<$($parameter:ident),*>)?($($argument:ty),*) -> $returned:ty),+ $(,)?) => {$(
-        #[doc(hidden)]
-        #[allow(clippy::should_implement_trait, reason = "it cannot be called")]
-        pub fn $name$(<$($parameter),*>)?(self $(, _: $argument)*) -> $returned
-        where
-            for<'never> TableStorage: $hint,
-        {
-            unreachable!("no type implements the hint")
-        }
-    )+};
-}
-
-pub(crate) use missing;

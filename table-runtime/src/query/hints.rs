@@ -1,302 +1,92 @@
-//! Functions that users of other libraries expect on queries: see [`hints`](crate::hints).
+//! Functions that users of other libraries expect on queries: see [`hints`](table_store::unstable::hints).
 
 use std::{
-    future::Ready,
-    iter,
     pin::Pin,
     task::{Context, Poll},
-    vec,
 };
 
-use table_store::{Result, error::BulkProgress};
+use table_store::Result;
 
-use super::{BoxedRows, OneEntity, OwnedView, Point, Rows, rows::Columns};
-use crate::{
-    client::tables::Tables,
-    model::hints::{
-        After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Deleted, Exists,
-        Iterate, Join, Last, Len, Limit, Narrow, OneOf, OneRow, OrFilter, Order, RowsOfPoint, Run, Skip, SliceOf,
-        TableStorage, TextSearch, UseIndex, Where, WithExpired, WritePoint, WriteRows, missing,
-    },
+use super::{BoxedRows, OwnedView, Point, Rows};
+use crate::model::hints::{
+    After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Deleted, Exists,
+    Iterate, Join, Last, Len, Limit, Narrow, OneOf, OneRow, OrFilter, Order, RowsOfPoint, Run, Skip, SliceOf,
+    TableStorage, TextSearch, UseIndex, Where, WithExpired, WritePoint, WriteRows, missing,
 };
 
-/// Defines the functions of a query without the columns of an entity.
+/// Defines the functions of a query of rows.
 macro_rules! missing_of_rows {
-    ($item:ty) => {
-        missing! {
-            Limit:
-                limit<N>(N) -> Self,
-                top<N>(N) -> Self,
-        }
-        missing! {
-            Skip:
-                skip<N>(N) -> Self,
-                offset<N>(N) -> Self,
-        }
-        missing! {
-            After:
-                after<C>(C) -> Self,
-                start_after<C>(C) -> Self,
-                cursor<C>(C) -> Self,
-                page_size<N>(N) -> Self,
-                paginate<N>(N) -> Self,
-        }
-        missing! {
-            Order:
-                rev() -> Self,
-                reverse() -> Self,
-                desc() -> Self,
-                descending() -> Self,
-                newest_first() -> Self,
-                sort() -> Self,
-        }
+    () => {
+        missing! { Limit: limit(_), top(_) }
+        missing! { Skip: skip(_), offset(_) }
+        missing! { After: after(_), start_after(_), cursor(_), page_size(_), paginate(_) }
+        missing! { Order: rev(), reverse(), desc(), descending(), newest_first(), sort() }
+        missing! { Order: order_by(_), order_by_desc(_), sort_by(_), sort_by_key(_) }
+        missing! { Where: r#where(_), where_(_), find(_) }
         missing! {
             Narrow:
-                gt<T>(T) -> Self,
-                ge<T>(T) -> Self,
-                lt<T>(T) -> Self,
-                le<T>(T) -> Self,
-                between<T, U>(T, U) -> Self,
-                begins_with<T>(T) -> Self,
-                prefix<T>(T) -> Self,
-                gte<T>(T) -> Self,
-                lte<T>(T) -> Self,
-                since<T>(T) -> Self,
+                gt(_), ge(_), lt(_), le(_), between(_, _), begins_with(_), prefix(_), gte(_), lte(_), since(_)
         }
-        missing! {
-            OneOf:
-                one_of<T>(T) -> Self,
-                is_in<T>(T) -> Self,
-                any_of<T>(T) -> Self,
-        }
-        missing! {
-            OrFilter:
-                or<T>(T) -> Self,
-        }
-        missing! {
-            Combine:
-                chain<Q>(Q) -> Self,
-                union<Q>(Q) -> Self,
-                concat<Q>(Q) -> Self,
-                merge<Q>(Q) -> Self,
-                union_all<Q>(Q) -> Self,
-                zip<Q>(Q) -> Self,
-        }
-        missing! {
-            UseIndex:
-                index_name<N>(N) -> Self,
-                use_index<N>(N) -> Self,
-                index<N>(N) -> Self,
-        }
-        missing! {
-            WithExpired:
-                with_expired() -> Self,
-                include_expired() -> Self,
-        }
-        missing! {
-            Deleted:
-                deleted() -> Self,
-                trashed() -> Self,
-                include_deleted() -> Self,
-        }
-        missing! {
-            SliceOf:
-                slice<T>(T) -> Self,
-                month<T>(T) -> Self,
-        }
-        missing! {
-            TextSearch:
-                contains<T>(T) -> Self,
-                ends_with<T>(T) -> Self,
-                like<T>(T) -> Self,
-        }
+        missing! { OneOf: one_of(_), is_in(_), any_of(_) }
+        missing! { OrFilter: or(_), or_filter(_), and_filter(_), or_where(_), and(_) }
+        missing! { Combine: chain(_), union(_), concat(_), merge(_), union_all(_), zip(_) }
+        missing! { UseIndex: index_name(_), use_index(_), index(_) }
+        missing! { WithExpired: with_expired(), include_expired() }
+        missing! { Deleted: deleted(), trashed(), include_deleted() }
+        missing! { SliceOf: slice(_), month(_) }
+        missing! { TextSearch: contains(_), ends_with(_), like(_) }
         missing! {
             Iterate:
-                map<R>(impl FnMut($item) -> R) -> vec::IntoIter<R>,
-                filter_map<R>(impl FnMut($item) -> Option<R>) -> vec::IntoIter<R>,
-                iter() -> vec::IntoIter<$item>,
-                collect<C>() -> C,
-                enumerate() -> iter::Enumerate<vec::IntoIter<$item>>,
-                flat_map<R>(impl FnMut($item) -> R) -> vec::IntoIter<R>,
-                fold<I>(I, impl FnMut(I, $item) -> I) -> I,
-                reduce(impl FnMut($item, $item) -> $item) -> Option<$item>,
-                inspect<R>(impl FnMut(&$item) -> R) -> vec::IntoIter<$item>,
-                position(impl FnMut($item) -> bool) -> Option<usize>,
-                take_while(impl FnMut(&$item) -> bool) -> vec::IntoIter<$item>,
-                skip_while(impl FnMut(&$item) -> bool) -> vec::IntoIter<$item>,
-                nth(usize) -> Option<$item>,
-                peekable() -> iter::Peekable<vec::IntoIter<$item>>,
-                partition<C>(impl FnMut(&$item) -> bool) -> (C, C),
+                map(_), filter_map(_), iter(), enumerate(), flat_map(_), fold(_, _), reduce(_), inspect(_), position(_),
+                take_while(_), skip_while(_), nth(_), peekable(), partition(_), collect()
         }
         missing! {
-                Aggregate:
-                distinct() -> Self,
+            Aggregate:
+                distinct(), group_by(_), sum(_), max(_), max_by(_), min_by(_), max_by_key(_), min(_), min_by_key(_),
+                avg(_)
         }
-        missing! {
-        Join:
-                join<T>() -> Self,
-        }
-        missing! {
-            OneRow:
-                get(&Tables) -> Ready<Result<Option<$item>>>,
-                one(&Tables) -> Ready<Result<$item>>,
-                single(&Tables) -> Ready<Result<$item>>,
-                fetch_one(&Tables) -> Ready<Result<$item>>,
-        }
-        missing! {
-            Exists:
-                exists(&Tables) -> Ready<Result<bool>>,
-                any(&Tables) -> Ready<Result<bool>>,
-                is_empty(&Tables) -> Ready<Result<bool>>,
-        }
+        missing! { generic Join: join<T>() -> Self }
+        missing! { OneRow: get(_), one(_), single(_), fetch_one(_) }
+        missing! { Exists: exists(_), any(_), is_empty(_) }
         missing! {
             Run:
-                execute(&Tables) -> Ready<Result<Vec<$item>>>,
-                fetch_all(&Tables) -> Ready<Result<Vec<$item>>>,
-                fetch(&Tables) -> Ready<Result<Vec<$item>>>,
-                load(&Tables) -> Ready<Result<Vec<$item>>>,
-                run(&Tables) -> Ready<Result<Vec<$item>>>,
-                exec(&Tables) -> Ready<Result<Vec<$item>>>,
-                to_vec(&Tables) -> Ready<Result<Vec<$item>>>,
-                to_list(&Tables) -> Ready<Result<Vec<$item>>>,
-                fetch_optional(&Tables) -> Ready<Result<Option<$item>>>,
+                execute(_), fetch_all(_), fetch(_), load(_), run(_), exec(_), to_vec(_), to_list(_), fetch_optional(_)
         }
+        missing! { Last: last(_), latest(_), newest(_) }
+        missing! { DeleteRows: delete(_), delete_many(_), remove(_), remove_all(_) }
+        missing! { DeleteEach: soft_delete(_), soft_delete_all(_), restore_all(_), restore(_) }
+        missing! { Len: len(_) }
         missing! {
-            Last:
-                last(&Tables) -> Ready<Result<Option<$item>>>,
-                latest(&Tables) -> Ready<Result<Option<$item>>>,
-                newest(&Tables) -> Ready<Result<Option<$item>>>,
-        }
-        missing! {
-            DeleteRows:
-                delete(&Tables) -> Ready<Result<BulkProgress>>,
-                delete_many(&Tables) -> Ready<Result<BulkProgress>>,
-                remove(&Tables) -> Ready<Result<()>>,
-                remove_all(&Tables) -> Ready<Result<BulkProgress>>,
-        }
-        missing! {
-            DeleteEach:
-                soft_delete(&Tables) -> Ready<Result<BulkProgress>>,
-                soft_delete_all(&Tables) -> Ready<Result<BulkProgress>>,
-                restore_all(&Tables) -> Ready<Result<BulkProgress>>,
-                restore(&Tables) -> Ready<Result<()>>,
-        }
-        missing! {
-            Len:
-                len(&Tables) -> Ready<Result<usize>>,
+            WriteRows:
+                update(_, _), update_all(_, _), update_many(_, _), patch_all(_, _), modify_all(_, _), patch(_, _), set(_)
         }
     };
 }
 
-impl<V: OwnedView, P, A> Rows<V, P, A> {
-    missing_of_rows! { V::Item }
+impl<V, P, A> Rows<V, P, A> {
+    missing_of_rows! {}
 }
 
 impl<Item> BoxedRows<Item> {
-    missing_of_rows! { Item }
-}
-
-/// With a closure over the columns of an entity, whose type the compiler then knows.
-impl<V: OwnedView<Entity: OneEntity>, P, A> Rows<V, P, A> {
-    missing! {
-        Order:
-            order_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            order_by_desc<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            sort_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            sort_by_key<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-    }
-    missing! {
-        Where:
-            r#where<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            where_<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            find<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-    }
-    missing! {
-        OrFilter:
-            or_filter<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            and_filter<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            or_where<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            and<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-    }
-    missing! {
-        Aggregate:
-            group_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            sum<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
-            max<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
-            max_by<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
-            min_by<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
-            max_by_key<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
-            min<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
-            min_by_key<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
-            avg<R, T>(impl FnOnce(Columns<V>) -> R) -> Ready<Result<T>>,
-    }
-    missing! {
-        WriteRows:
-            update<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
-            update_all<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
-            update_many<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
-            patch_all<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
-            modify_all<R>(&Tables, impl FnOnce(&mut V::Item) -> R) -> Ready<Result<()>>,
-            patch<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
-            set<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-    }
+    missing_of_rows! {}
 }
 
 impl<T> BoxedRows<T> {
     missing! {
         BeforeBoxed:
-            filter<C>(C) -> Self,
-            select<P>() -> Self,
-            eq<V>(V) -> Self,
-            starts_with<V>(V) -> Self,
-            range<V>(V) -> Self,
-            with_deleted() -> Self,
-            only_deleted() -> Self,
-            delete_all(&Tables) -> Ready<Result<BulkProgress>>,
+            filter(_), eq(_), starts_with(_), range(_), with_deleted(), only_deleted(), delete_all(_)
     }
+    missing! { generic BeforeBoxed: select<P>() -> Self }
 }
 
-impl<V: OwnedView, W> Point<V, W> {
+impl<V, W> Point<V, W> {
     missing! {
         AllOfPoint:
-            all(&Tables) -> Ready<Result<Vec<V::Item>>>,
-            first(&Tables) -> Ready<Result<Option<V::Item>>>,
-            single(&Tables) -> Ready<Result<V::Item>>,
-            one(&Tables) -> Ready<Result<V::Item>>,
-            fetch(&Tables) -> Ready<Result<Option<V::Item>>>,
-            fetch_one(&Tables) -> Ready<Result<V::Item>>,
-            fetch_optional(&Tables) -> Ready<Result<Option<V::Item>>>,
-            load(&Tables) -> Ready<Result<Option<V::Item>>>,
-            read(&Tables) -> Ready<Result<Option<V::Item>>>,
+            all(_), first(_), single(_), one(_), fetch(_), fetch_one(_), fetch_optional(_), load(_), read(_)
     }
-    missing! {
-        OneOf:
-            or<T>(T) -> Self,
-    }
-    missing! {
-        WritePoint:
-            delete(&Tables) -> Ready<Result<BulkProgress>>,
-            remove(&Tables) -> Ready<Result<()>>,
-            delete_all(&Tables) -> Ready<Result<BulkProgress>>,
-    }
-}
-
-impl<V: OwnedView<Entity: OneEntity>, W> Point<V, W> {
-    missing! {
-        RowsOfPoint:
-            take<N>(N) -> Self,
-            limit<N>(N) -> Self,
-            skip<N>(N) -> Self,
-            filter<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            order_by<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-            r#where<R>(impl FnOnce(Columns<V>) -> R) -> Self,
-    }
-    missing! {
-        WritePoint:
-            update<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
-            patch<R>(&Tables, impl FnOnce(Columns<V>) -> R) -> Ready<Result<()>>,
-            modify<R>(&Tables, impl FnOnce(&mut V::Item) -> R) -> Ready<Result<()>>,
-    }
+    missing! { OneOf: or(_) }
+    missing! { WritePoint: delete(_), remove(_), delete_all(_), update(_, _), patch(_, _), modify(_, _) }
+    missing! { RowsOfPoint: take(_), limit(_), skip(_), filter(_), order_by(_), r#where(_) }
 }
 
 /// For a query that is awaited, and one that follows `in`.

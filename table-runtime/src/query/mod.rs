@@ -33,12 +33,10 @@ pub use pages::{Entities, PageOf};
 pub use partitions::PartitionOrder;
 pub use parts::{Done, HasPart, Part, Primary, Rest, Sorted, Unique};
 pub use point::{Lookup, OwnKey, Point, PointKey};
-pub use projection::{Borrowed, Projection, SameAs, borrow, project, selected_at};
+pub use projection::{Borrowed, Projection, SameAs, Selection, borrow, project, selected_at};
 pub use rows::{OneEntity, Rows};
 pub use skip::{Boxable, SkipUnreadable};
 pub use view::{OwnedView, View};
-
-use std::future::Ready;
 
 use table_store::{Error, Result, backend::BoxFuture};
 
@@ -46,7 +44,7 @@ use crate::{
     client::tables::Tables,
     model::{
         cost::Cost,
-        hints::{NarrowQuery, RunBoxed, TableStorage, missing},
+        hints::{NarrowQuery, RunBoxed, missing},
         sealed::Sealed,
     },
 };
@@ -125,18 +123,7 @@ pub trait Query: Sized + Sealed {
         self.boxed().stream(tables)
     }
 
-    missing! {
-        trait NarrowQuery:
-            filter<F>(F) -> BoxedRows<Self::Item>,
-            take<N>(N) -> BoxedRows<Self::Item>,
-            eq<T>(T) -> BoxedRows<Self::Item>,
-            range<T>(T) -> BoxedRows<Self::Item>,
-            starts_with<T>(T) -> BoxedRows<Self::Item>,
-            select<P>() -> BoxedRows<P>,
-    }
-    missing! {
-        trait RunBoxed:
-            page<C>(&Tables, usize, C) -> Ready<Result<PageOf<Self::Item>>>,
-            for_each<F>(&Tables, F) -> Ready<Result<()>>,
-    }
+    missing! { trait NarrowQuery: filter(_), take(_), eq(_), range(_), starts_with(_) }
+    missing! { trait generic NarrowQuery: select<P>() -> BoxedRows<P> }
+    missing! { trait RunBoxed: page(_, _, _), for_each(_, _) }
 }

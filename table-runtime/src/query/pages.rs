@@ -2,7 +2,6 @@
 
 use std::{
     fmt,
-    future::Ready,
     iter::Peekable,
     ops::Index,
     pin::Pin,
@@ -19,10 +18,9 @@ use table_store::{
 };
 
 use crate::{
-    client::tables::Tables,
     model::{
         entity::{Stored, WithETag},
-        hints::{HasMore, NextPage, TableStorage, Total, missing},
+        hints::{HasMore, NextPage, Total, missing},
     },
     read::{FoundRow, OnUnreadable, Position, Skipping, Source, Visit},
 };
@@ -45,24 +43,10 @@ impl<T> PageOf<Stored<T>> {
 }
 
 impl<T> PageOf<T> {
-    missing! {
-        NextPage:
-            next(&Tables) -> Ready<Result<Self>>,
-            next_page(&Tables) -> Ready<Result<Self>>,
-    }
+    missing! { NextPage: next(_), next_page(_) }
 
-    missing! {
-        HasMore:
-            has_more() -> bool,
-            has_next() -> bool,
-            is_last() -> bool,
-    }
-    missing! {
-        Total:
-            total() -> usize,
-            total_pages() -> usize,
-            page_count() -> usize,
-    }
+    missing! { HasMore: has_more(), has_next(), is_last() }
+    missing! { Total: total(), total_pages(), page_count() }
 
     /// Returns the number of entities of the page.
     pub const fn len(&self) -> usize {

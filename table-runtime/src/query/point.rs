@@ -1,6 +1,6 @@
 //! Queries of one row by its full key.
 
-use std::{fmt, future::Ready, marker::PhantomData};
+use std::{fmt, marker::PhantomData};
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use table_store::{
@@ -9,13 +9,13 @@ use table_store::{
     unstable::observe::{Running, observed},
 };
 
-use super::{BoxedRows, Explain, HasPart, OneEntity, OwnedView, Primary, Projection, Query, View, view::is_match};
+use super::{BoxedRows, Explain, HasPart, OneEntity, OwnedView, Primary, Query, Selection, View, view::is_match};
 use crate::{
     client::{pacing, tables::Tables},
     model::{
         cost::{self, Cost as _},
         entity::{Stored, TableEntity},
-        hints::{GenericKey, TableStorage, missing},
+        hints::{GenericKey, missing},
         lifecycle::HasBin,
         sealed::{Sealed, sealed},
     },
@@ -161,12 +161,12 @@ impl<V: View, W> Point<V, W> {
     /// Reads only the fields of a projection.
     ///
     /// [`Rows::select`](crate::Rows::select) describes the requests through an index.
-    pub fn select<P>(mut self) -> Point<P, W>
+    pub fn select<S>(mut self) -> Point<S::Selected, W>
     where
         V: View<Entity: OneEntity>,
-        P: Projection<V::Entity>,
+        S: Selection<V::Entity>,
     {
-        self.plan.select(Some(SelectedProperties::new(P::PROPERTIES, false)));
+        self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, false)));
         Point::new(self.plan)
     }
 
@@ -211,12 +211,12 @@ pub(super) type IsMatch = fn(&FoundRow<'_>) -> Result<bool>;
 impl<V: View> Point<V, Lookup> {
     /// Reads only the fields of a projection, from the index row if it holds them: see
     /// [`Rows::select_unchecked`](crate::Rows::select_unchecked).
-    pub fn select_unchecked<P>(mut self) -> Point<P, Lookup>
+    pub fn select_unchecked<S>(mut self) -> Point<S::Selected, Lookup>
     where
         V: View<Entity: OneEntity>,
-        P: Projection<V::Entity>,
+        S: Selection<V::Entity>,
     {
-        self.plan.select(Some(SelectedProperties::new(P::PROPERTIES, true)));
+        self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, true)));
         Point::new(self.plan)
     }
 }
@@ -263,10 +263,7 @@ pub trait PointKey: Sealed {
     /// Returns the query.
     fn into_point(self) -> Point<Self::View, Self::Key>;
 
-    missing! {
-        trait GenericKey:
-            get(&Tables) -> Ready<Result<Option<<Self::View as View>::Item>>>,
-    }
+    missing! { trait GenericKey: get(_) }
 }
 
 #[diagnostic::do_not_recommend]

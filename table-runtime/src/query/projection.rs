@@ -41,19 +41,27 @@ use crate::{
 ///
 /// A key holds some characters of a text as escapes. A `Cow` of such a text is owned, and it is borrowed from any other
 /// key. A key part that is folded, such as `lowercase`, is also stored as a property, and is read from there.
+pub trait Projection<E>: View<Entity = E> + Selection<E, Selected = Self> {
+    #[doc(hidden)]
+    fn read<'r>(row: &mut RowReader<'r>) -> Result<Self::Row<'r>>;
+}
+
+/// What [`select`](crate::Rows::select) takes: a [`Projection`].
+///
+/// The query is one of [`Selected`](Self::Selected), because the compiler then reports a type that is no projection once: it
+/// does not know the query, and says nothing about its further uses.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a projection of `{E}`",
     label = "not a projection of `{E}`",
     note = "write `#[derive(Projection)] #[projection(of = {E})]` on a struct of some of its fields",
     note = "a group has no `select`: query one of its entities"
 )]
-pub trait Projection<E>: View<Entity = E> {
+pub trait Selection<E> {
+    /// The projection itself.
+    type Selected: View<Entity = E>;
     /// Properties of the fields, in their order; the name is empty for a field that only the key holds.
     #[doc(hidden)]
     const PROPERTIES: &'static [PropertyInfo];
-
-    #[doc(hidden)]
-    fn read<'r>(row: &mut RowReader<'r>) -> Result<Self::Row<'r>>;
 }
 
 /// Type of an entity's field, which must be the type `P` of the projection's field; of a column with the mode [`Partial`],

@@ -13,7 +13,7 @@ use table_store::{
 
 use super::{
     Access, AnyAccess, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
-    PrefixAccess, Projection, Query, Rest, SkipUnreadable, Sorted, View, view::is_match,
+    PrefixAccess, Query, Rest, Selection, SkipUnreadable, Sorted, View, view::is_match,
 };
 use crate::{
     client::tables::Tables,
@@ -259,10 +259,10 @@ impl<V, P, A> Rows<V, P, A> {
     /// that the filter compares. A range over the elements of a field, with `each`, also needs the field itself in the rows,
     /// which `include(…)` adds. Otherwise the whole entities are read, because an index row is valid only if its
     /// entity has the value: [`select_unchecked`](Self::select_unchecked) avoids these reads.
-    pub fn select<S>(mut self) -> Rows<S, P, A>
+    pub fn select<S>(mut self) -> Rows<S::Selected, P, A>
     where
         V: View<Entity: OneEntity>,
-        S: Projection<V::Entity>,
+        S: Selection<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, false)));
         Rows::new(self.plan)
@@ -342,7 +342,7 @@ impl<V, P, A> Rows<V, P, A> {
 
     /// Calls `each` with every row, in key order. Reads pages of up to 1000 rows, and keeps none of them.
     ///
-    /// With [`select`](Self::select) of a [`Projection`] that has a lifetime, the fields borrow from the rows, so that
+    /// With [`select`](Self::select) of a [`Projection`](crate::Projection) that has a lifetime, the fields borrow from the rows, so that
     /// nothing is allocated for a row on the embedded store: for sums, searches and exports of many rows. Without
     /// `select`, each row is an entity or copy of its own, as in [`all`](Self::all).
     ///
@@ -566,10 +566,10 @@ impl<V: View, P> Rows<V, P, cost::Lookups> {
     ///
     /// Such rows are written in steps before and after the entity, so they may lag behind it. A write in progress, or
     /// one that a crash ended, may have left rows whose entity does not have the value, or does not exist.
-    pub fn select_unchecked<S>(mut self) -> Rows<S, P, cost::Lookups>
+    pub fn select_unchecked<S>(mut self) -> Rows<S::Selected, P, cost::Lookups>
     where
         V: View<Entity: OneEntity>,
-        S: Projection<V::Entity>,
+        S: Selection<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, true)));
         Rows::new(self.plan)

@@ -1,14 +1,14 @@
 //! Queries that go on after a row that cannot be read.
 
-use std::{fmt, future::Ready};
+use std::fmt;
 
-use table_store::{Error, Result, backend::BoxFuture, error::BulkProgress};
+use table_store::{Error, Result, backend::BoxFuture};
 
 use super::{BoxedRows, Entities, Opened, OwnedView, PageOf, Rows, View};
 use crate::{
     client::tables::Tables,
     model::{
-        hints::{BeforeSkip, BoxSkipping, DeleteSkips, TableStorage, missing},
+        hints::{BeforeSkip, BoxSkipping, DeleteSkips, missing},
         returned::ReturnsNothingOfRow,
         sealed::Sealed,
     },
@@ -62,30 +62,15 @@ impl<T: Send + 'static> Boxable for BoxedRows<T> {
     }
 }
 
-/// Functions that come before: see [`hints`](crate::hints).
+/// Functions that come before: see [`hints`](table_store::unstable::hints).
 impl<Q> SkipUnreadable<'_, Q> {
-    missing! {
-        BeforeSkip:
-            filter<C>(C) -> Self,
-            select<P>() -> Self,
-            eq<V>(V) -> Self,
-            range<V>(V) -> Self,
-            starts_with<V>(V) -> Self,
-            with_deleted() -> Self,
-            only_deleted() -> Self,
-            limit<N>(N) -> Self,
-    }
-    missing! {
-        DeleteSkips:
-            delete_all(&Tables) -> Ready<Result<BulkProgress>>,
-    }
+    missing! { BeforeSkip: filter(_), eq(_), range(_), starts_with(_), with_deleted(), only_deleted(), limit(_) }
+    missing! { generic BeforeSkip: select<P>() -> Self }
+    missing! { DeleteSkips: delete_all(_) }
 }
 
 impl<'f, Q: Boxable> SkipUnreadable<'f, Q> {
-    missing! {
-        BoxSkipping:
-            boxed() -> BoxedRows<Q::Item>,
-    }
+    missing! { BoxSkipping: boxed() }
 
     /// Limits the query to `count` rows in all. Rows that cannot be read do not count.
     pub fn take(self, count: usize) -> SkipUnreadable<'f, BoxedRows<Q::Item>> {

@@ -28,7 +28,7 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         entity::TableEntity,
-        hints::{OneEntityJob, TableStorage, missing},
+        hints::{OneEntityJob, missing},
         layout::Holds,
     },
     read::cursor::{seal, unseal},
@@ -76,10 +76,7 @@ pub struct Backfilled {
 }
 
 impl Backfill {
-    missing! {
-        OneEntityJob:
-            and<E>() -> Self,
-    }
+    missing! { generic OneEntityJob: and<E>() -> Self }
 
     /// Continues an earlier backfill of the same index at its [`Progress::cursor`]. Reads the rows of the index again,
     /// and the entities after the cursor.

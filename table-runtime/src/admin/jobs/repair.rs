@@ -19,7 +19,7 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         entity::TableEntity,
-        hints::{DryRun, OneEntityJob, TableStorage, missing},
+        hints::{DryRun, OneEntityJob, missing},
         layout::{Holds, Scope},
     },
     write::index::{Change, FoundEntity, InTheWay, Planned, Precondition, Schema, Write, WrittenRow, commit},
@@ -48,14 +48,8 @@ pub struct Repaired {
 }
 
 impl Repair {
-    missing! {
-        OneEntityJob:
-            and<E>() -> Self,
-    }
-    missing! {
-        DryRun:
-            dry_run() -> Self,
-    }
+    missing! { generic OneEntityJob: and<E>() -> Self }
+    missing! { DryRun: dry_run() }
 
     /// Continues an earlier repair of the same entity at its [`Progress::cursor`]. The rows of the same pass are read
     /// again, to compare them with the rest. They are neither examined nor counted again.

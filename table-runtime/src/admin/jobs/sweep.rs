@@ -14,7 +14,7 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         codec::is_unreadable,
-        hints::{SweepAge, TableStorage, missing},
+        hints::{SweepAge, missing},
         key::hash::bucket,
         layout::{Encoding, Holds, LayoutInfo, PartInfo},
         lifecycle::{SoftDelete, Sweepable, Sweepings},
@@ -57,11 +57,7 @@ pub struct SweepProgress {
 }
 
 impl<E> Sweep<E> {
-    missing! {
-        SweepAge:
-            older_than<T>(T) -> Self,
-            before<T>(T) -> Self,
-    }
+    missing! { SweepAge: older_than(_), before(_) }
 
     /// Finds the entities, and removes none of them.
     pub fn dry_run(mut self) -> Self {

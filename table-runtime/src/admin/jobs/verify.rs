@@ -275,10 +275,7 @@ where
 }
 
 impl Verify {
-    missing! {
-        OneEntityJob:
-            and<E>() -> Self,
-    }
+    missing! { generic OneEntityJob: and<E>() -> Self }
 
     /// Continues an earlier verification of the same entity at its [`cursor`](Self::cursor): after the last page of
     /// which it returned all findings. The rows of the same pass are read again, to compare them with the rest. They

@@ -1,4 +1,5 @@
-//! Constructors that users of other libraries expect, and those of missing features: see [`hints`](crate::hints).
+//! Constructors that users of other libraries expect, and those of missing features: see
+//! [`hints`](table_store::unstable::hints).
 
 #[cfg(not(feature = "azure"))]
 use crate::model::hints::FeatureAzure;
@@ -6,46 +7,22 @@ use crate::model::hints::FeatureAzure;
 use crate::model::hints::FeatureEmbedded;
 use crate::{
     client::tables::Tables,
-    model::hints::{Connect, TableStorage},
+    model::hints::{Connect, missing},
 };
-use table_store::Result;
-
-/// Defines constructors that cannot be called.
-macro_rules! missing_constructor {
-    ($($hint:ident: $name:ident($($argument:ty)?);)*) => {$(
-        #[doc(hidden)]
-        pub fn $name($(_: $argument)?) -> Result<Self>
-        where
-            for<'never> TableStorage: $hint,
-        {
-            unreachable!("no type implements the hint")
-        }
-    )*};
-}
 
 #[cfg(not(feature = "azure"))]
 impl Tables {
-    missing_constructor! {
-        FeatureAzure: connect(&str);
-    }
+    missing! { static FeatureAzure: connect(_) }
 }
 
 #[cfg(not(feature = "embedded"))]
 impl Tables {
-    missing_constructor! {
-        FeatureEmbedded: open(impl AsRef<std::path::Path>);
-        FeatureEmbedded: open_read_only(impl AsRef<std::path::Path>);
-        FeatureEmbedded: in_memory();
-    }
+    missing! { static FeatureEmbedded: open(_), open_read_only(_), in_memory() }
 }
 
 impl Tables {
-    missing_constructor! {
-        Connect: from_connection_string(&str);
-        Connect: emulator();
-        Connect: azurite();
-        Connect: development();
-        Connect: from_env();
-        Connect: memory();
+    missing! {
+        static Connect:
+            from_connection_string(_), emulator(), azurite(), development(), from_env(), memory()
     }
 }

@@ -17,6 +17,7 @@ pub mod lifecycle;
 pub mod lints;
 pub mod names;
 pub mod no_implicit_prelude;
+pub mod own_traits;
 pub mod paths_from_macros;
 pub mod projections;
 pub mod shapes;
