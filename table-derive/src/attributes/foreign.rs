@@ -54,7 +54,13 @@ const OPTIONS: &[(&[&str], &str)] = &[
 ];
 
 /// Names of attributes that mean the way in which a property is stored.
-const STORAGE: &[(&[&str], &str)] = &[(&["json", "text", "skip", "large"], "write `#[property({name})]`")];
+const STORAGE: &[(&[&str], &str)] = &[
+    (&["json", "text", "skip", "large"], "write `#[property({name})]`"),
+    (&["not_mapped", "NotMapped", "transient"], "write `#[property(skip)]`"),
+];
+
+/// An attribute of the language, which is for tests.
+const IGNORE: &[(&[&str], &str)] = &[(&["ignore"], "write `#[property(skip)]`")];
 
 /// Reports attributes of other libraries. Returns true if one of them means the way in which a property is stored, which is then
 /// missing: the same mistake.
@@ -62,7 +68,7 @@ pub(crate) fn refuse_foreign(attributes: &[Attribute], errors: &mut Errors) -> b
     let mut has_storage = false;
     for found in attributes {
         let Some(name) = found.path().get_ident().map(ToString::to_string) else { continue };
-        for (table, is_storage) in [(KEYS, false), (STORAGE, true), (OPTIONS, false)] {
+        for (table, is_storage) in [(KEYS, false), (STORAGE, true), (IGNORE, true), (OPTIONS, false)] {
             let Some((_, advice)) = table.iter().find(|(names, _)| names.contains(&name.as_str())) else { continue };
             errors.on(found.path(), advice.replace("{name}", &name));
             has_storage |= is_storage;

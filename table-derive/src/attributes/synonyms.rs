@@ -99,7 +99,7 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
             "hash_key",
             "range_key",
         ],
-        "keys are marked on the fields: `#[partition_key]` and `#[row_key]`",
+        "keys are marked on the fields: `#[partition_key]` and `#[row_key]`; a constant key is `partition = \"…\"`, or `row = \"…\"`",
     ),
     (
         &["table"],

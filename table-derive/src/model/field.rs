@@ -179,9 +179,13 @@ impl Field {
 
     /// Reports a type that can be no property.
     pub(super) fn refuse_type(&mut self, errors: &mut Errors) {
-        if let Storage::Property(Property { strategy: Strategy::Native, default: None, .. }) = &self.storage
-            && let Some(advice) = refused::advice(&self.ty)
-        {
+        let Storage::Property(property) = &self.storage else { return };
+        let advice = match property {
+            Property { strategy: Strategy::Native, default: None, .. } => refused::advice(&self.ty),
+            Property { strategy: Strategy::Scaled(..), .. } => refused::scaled_advice(&self.ty),
+            Property { .. } => None,
+        };
+        if let Some(advice) = advice {
             errors.on(self.ty.declared(), advice);
             self.storage = Storage::Refused;
         }

@@ -25,6 +25,12 @@ const FLAGS: [&str; 6] = ["same_partition", "same_table", "unique", "copy", "lis
 /// The beginning of the names of query functions, which is no part of the name of an index.
 const QUERY: &str = "by_";
 
+/// Returns the name of the index if the name is that of its query in another style, such as `byCity`.
+fn camel_query(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("by").or_else(|| name.strip_prefix("By"))?;
+    rest.starts_with(char::is_uppercase).then(|| Case::Snake.variant(rest))
+}
+
 /// Fields, table and primary key of an entity, to which its indexes refer.
 #[derive(Clone, Copy)]
 pub(super) struct Base<'a> {
@@ -137,11 +143,12 @@ impl Index {
         errors: &mut Errors,
     ) -> Option<Self> {
         let mut name = keys.name(errors)?;
-        if let Some(rest) = name.value.strip_prefix(QUERY).filter(|rest| !rest.is_empty()) {
+        let rest = name.value.strip_prefix(QUERY).filter(|rest| !rest.is_empty()).map(str::to_owned);
+        if let Some(rest) = rest.or_else(|| camel_query(&name.value)) {
             let message =
                 format_args!("the query of an index is `by_` and its name, here `by_{}`; write `{rest}`", name.value);
             errors.at(name.span, message);
-            name = Text { value: rest.to_owned(), span: name.span };
+            name = Text { value: rest, span: name.span };
         }
         if report_missing_name(base, &name, on, on.is_some() && on == before, errors) {
             return None;

@@ -60,6 +60,22 @@ pub(super) fn key_advice(ty: &Type) -> Option<String> {
     }
 }
 
+/// Returns what to write instead of a type with `scale`; `None` if it may be a decimal number.
+pub(super) fn scaled_advice(ty: &Type) -> Option<String> {
+    const NUMBERS: [&str; 12] = ["f32", "f64", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128"];
+    let ty = match ty {
+        Type::Path(path) => match generic(path) {
+            Some((name, inner)) if name == "Option" => inner,
+            _ => ty,
+        },
+        _ => ty,
+    };
+    NUMBERS.iter().any(|name| is_named(ty, name)).then(|| {
+        "`scale` is for a `rust_decimal::Decimal`, with the feature `decimal`; remove it, or write `i64` for a number of cents"
+            .to_owned()
+    })
+}
+
 /// Returns true for a collection whose elements can have rows in an index: not for bytes.
 pub(super) fn is_collection(ty: &Type) -> bool {
     match ty {
@@ -92,7 +108,8 @@ fn of_generic(name: &str, inner: &Type) -> Option<String> {
         "Option" => advice(inner),
         "Box" | "Rc" | "Arc" if !is_named(inner, "str") => Some(format!(
             "a property is the value itself; write the type without `{name}`\n\
-             help: an entity that refers to another one stores the key of that, such as `parent: Option<u32>`"
+             help: an entity that refers to another one stores the key of that, such as `parent: Option<u32>`; a value that \
+             contains itself is stored with `#[property(json)]` on the field"
         )),
         "HashMap" | "BTreeMap" | "HashSet" | "BTreeSet" | "VecDeque" => Some(
             "a property holds one value; put `#[property(json)]` on the field\n\

@@ -4,6 +4,7 @@ pub mod assert_layout;
 pub mod catalog;
 pub mod create;
 pub mod health;
+mod hints;
 pub mod jobs;
 pub mod migrate;
 pub mod slices;

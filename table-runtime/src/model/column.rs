@@ -337,7 +337,10 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
 
 /// Functions that users of other libraries expect: see [`hints`](table_store::unstable::hints).
 impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
-    missing! { TextSearch: contains(_), starts_with(_), ends_with(_), like(_), ilike(_), matches(_) }
+    missing! {
+        TextSearch:
+            contains(_), starts_with(_), ends_with(_), begins_with(_), like(_), ilike(_), matches(_), any(_), all(_)
+    }
     missing! { Absent: is_none(), is_some(), is_null(), is_not_null(), exists(), not_exists() }
     missing! { ColumnOfOption: unwrap(), unwrap_or(_), as_deref(), as_ref() }
     missing! {
@@ -350,11 +353,16 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     missing! {
         Compare:
             gte(_), lte(_), neq(_), not_eq(_), equals(_), greater_than(_), less_than(_), between(_, _), range(_),
-            is_in(_), in_(_), one_of(_), any_of(_), eq_any(_), not_in(_), ne_all(_), is_true(), is_false()
+            is_in(_), in_(_), one_of(_), any_of(_), eq_any(_), not_in(_), ne_all(_), is_true(), is_false(), is(_), is_not(_),
+            equal(_), gt_eq(_), lt_eq(_), after(_), before(_), gteq(_), lteq(_)
     }
-    missing! { Compute: increment(_), inc(_), add(_), push(_), append(_), set_if_not_exists(_) }
+    missing! {
+        Compute:
+            increment(_), inc(_), add(_), push(_), append(_), set_if_not_exists(_), increment_by(_), sub(_), decrement(_),
+            dec(_), extend(_), update(_)
+    }
     missing! { Order: asc(), desc() }
-    missing! { Unset: unset(), clear(), remove(), set_null(), set_none() }
+    missing! { Unset: unset(), clear(), remove(), set_null(), set_none(), delete() }
 }
 
 /// Stops the build of a program that uses an operator. The condition depends on the type, so that nothing else is stopped.

@@ -57,10 +57,14 @@ hints! {
         "write `.filter(|post| post.likes.ge(5).or(post.title.eq(\"Keys\")))`; a second `.filter(…)` is one more condition";
     WriteRows: "a query does not change rows", "not a method of queries",
         "for each of the entities that `.all(&tables).await?` returns: `tables.patch(Stored::key(&stored), |post| \
-         [post.likes.set(1)])`, or change it and write `tables.update(&mut stored)`";
+         [post.likes.set(1)])`, or change it and write `tables.update(&mut stored)`",
+        "a group: `query.modify(&tables, |rows| …)`";
     DeleteRows: "the rows of a query are deleted with `delete_all`", "write `.delete_all(&tables).await?`";
     DeleteEach: "entities are soft-deleted and restored one by one", "not a method of queries",
         "read them, and write `tables.soft_delete(T::key(…))` or `tables.restore(T::key(…))` for each";
+    Fields: "single fields are those of a projection", "not a method of queries",
+        "write `.select::<Title>()`, with `#[derive(Projection)] #[projection(of = Post)]` on a struct of the fields",
+        "whole entities: `posts.into_iter().map(|post| post.likes)`, of the `Vec` that `.all(&tables).await?` returns";
     Len: "the rows of a query are counted with `count`", "write `.count(&tables).await?`",
         "every row is read for it: the service cannot count";
     Join: "the service cannot join rows", "not a method of queries",
@@ -78,6 +82,7 @@ hints! {
         "write `tables.verify::<Post>().await?`, and look at its `findings`";
     OneEntityJob: "a job is over the rows of one entity", "not a method of jobs",
         "run it for each entity: `tables.verify::<Post>().await?`, then `tables.verify::<Comment>().await?`";
+    RunJob: "a job is run by `.await`", "remove this call", "write `tables.create::<Post>().await?`";
     HasFindings: "the problems that `verify` found are in `findings`", "not an iterator",
         "write `for finding in &verified.findings`";
     UpdateIf: "`update` and `delete` write if the row has the version that a `Stored` has", "not a verb of `Tables`",
@@ -121,6 +126,27 @@ hints! {
     Read: "entities are read by the queries of their type", "not a verb of `Tables`",
         "one entity: `Post::key(…).get(&tables).await?`",
         "a partition: `Post::by_key(…).all(&tables).await?`; the whole table: `Post::scan()`, with `#[table(allow_scan)]`";
+    ReadExists: "whether there is an entity is asked by its key", "not a verb of `Tables`",
+        "write `Post::key(…).exists(&tables).await?`";
+    ReadMany: "entities whose keys are known are read with `get_many`", "write `tables.get_many(keys).await?`",
+        "`keys` are those of `Post::key(…)`, or of a unique index, `User::by_email(…)`",
+        "a partition: `Post::by_key(…).all(&tables).await?`";
+    ModifyOne: "an entity is read, changed and written with `modify`", "not a verb of `Tables`",
+        "write `tables.modify(T::key(…), |post| post.likes += 1).await?`, which returns the entity as it was written",
+        "without a read, and without the old values: `tables.patch(T::key(…), |post| [post.likes.set(1)])`",
+        "what was read is changed and written by `tables.update(&mut stored)`";
+    NoHandle: "an entity names its table, and there is no handle of one table", "remove this call",
+        "writes are verbs of `Tables`: `tables.insert(&post)`",
+        "reads are queries of the entity: `Post::key(…).get(&tables)`, `Post::by_key(…).all(&tables)`";
+    ListTables: "the tables of a store are listed by `inventory`", "write `tables.inventory().await?`",
+        "`tables.create::<Post>()` creates what is missing, and needs no check before it";
+    Healthy: "a store is checked by `health`", "write `tables.health().await.is_healthy()`";
+    DumpAll: "the rows of a store are written by `dump`", "write `tables.dump(&mut file).await?`";
+    LoadAll: "the rows of a dump are written by `load`", "write `tables.load(BufReader::new(file)).await?`";
+    Watch: "the service reports no changes", "not a verb of `Tables`",
+        "ask again from time to time: with a key by time, `Post::by_key(…).range(since..)` finds what is new";
+    SweepExpired: "what has expired is deleted with `sweep`", "write `tables.sweep::<Session>().await?`",
+        "`#[table(expires = …)]` names the field with the time, and queries do not return what has expired";
     CreateTable: "tables are created with `create::<T>()`", "write `tables.create::<Post>().await?`",
         "it creates what is missing, and is called whenever a program begins";
     UpdateMany: "each entity is updated by itself", "not a verb of `Tables`",
@@ -167,7 +193,7 @@ hints! {
     SideBySide: "the number of transactions that are sent at once is set with `side_by_side`", "write `.side_by_side(16)`";
     SendBulk: "bulk writes are sent by `.await`", "remove this call",
         "write `tables.insert_all(&posts).await?`";
-    OfBackend: "retries and time limits are those of the backend", "not an option of `Tables`",
+    OfBackend: "retries and time limits are those of the backend", "not an option here",
         "write `AzureBackend::builder(account).access_key(key).max_attempts(5).timeout(limit).build()?`, and give it to `Tables::new`",
         "`connect` has the defaults, and retries what the service refused because of its load";
     Connect: "tables are opened with `connect`, `open` or `in_memory`", "no such constructor",

@@ -10,19 +10,31 @@ use table_store::Result;
 use super::{BoxedRows, OwnedView, Point, Rows};
 use crate::model::hints::{
     After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Deleted, Exists,
-    Iterate, Join, Last, Len, Limit, Narrow, OneOf, OneRow, OrFilter, Order, RowsOfPoint, Run, Skip, SliceOf,
-    TableStorage, TextSearch, UseIndex, Where, WithExpired, WritePoint, WriteRows, missing,
+    Fields, Iterate, Join, Last, Len, Limit, Narrow, OfBackend, OneOf, OneRow, OrFilter, Order, RowsOfPoint, Run, Skip,
+    SliceOf, TableStorage, TextSearch, UseIndex, Where, WithExpired, WritePoint, WriteRows, missing,
 };
 
 /// Defines the functions of a query of rows.
 macro_rules! missing_of_rows {
     () => {
-        missing! { Limit: limit(_), top(_) }
+        missing! { Limit: limit(_), top(_), max_results(_), head(_), first_n(_) }
         missing! { Skip: skip(_), offset(_) }
-        missing! { After: after(_), start_after(_), cursor(_), page_size(_), paginate(_) }
+        missing! {
+            After:
+                after(_), start_after(_), cursor(_), page_size(_), per_page(_), paginate(_), pages(_), from_cursor(_),
+                continue_from(_), resume(_), continuation_token(_)
+        }
         missing! { Order: rev(), reverse(), desc(), descending(), newest_first(), sort() }
-        missing! { Order: order_by(_), order_by_desc(_), sort_by(_), sort_by_key(_) }
-        missing! { Where: r#where(_), where_(_), find(_) }
+        missing! {
+            Order:
+                order_by(_), order_by_desc(_), order_by_asc(_), order(_), sort_by(_), sort_by_key(_), sorted_by(_),
+                ascending(), asc(), sorted(), reversed()
+        }
+        missing! {
+            Where:
+                r#where(_), where_(_), find(_), filter_by(_), and_where(_), having(_), with_filter(_), matching(_),
+                where_eq(_, _)
+        }
         missing! {
             Narrow:
                 gt(_), ge(_), lt(_), le(_), between(_, _), begins_with(_), prefix(_), gte(_), lte(_), since(_)
@@ -40,22 +52,29 @@ macro_rules! missing_of_rows {
                 map(_), filter_map(_), iter(), enumerate(), flat_map(_), fold(_, _), reduce(_), inspect(_), position(_),
                 take_while(_), skip_while(_), nth(_), peekable(), partition(_), collect()
         }
+        missing! { Fields: columns(_), fields(_), project(_), pluck(_), select_only(_), only(_), returning(_) }
         missing! {
             Aggregate:
                 distinct(), group_by(_), sum(_), max(_), max_by(_), min_by(_), max_by_key(_), min(_), min_by_key(_),
                 avg(_)
         }
         missing! { generic Join: join<T>() -> Self }
-        missing! { OneRow: get(_), one(_), single(_), fetch_one(_) }
-        missing! { Exists: exists(_), any(_), is_empty(_) }
+        missing! {
+            OneRow:
+                get(_), one(_), single(_), fetch_one(_), find_one(_), get_one(_), get_first(_), first_or_default(_),
+                single_or_default(_), get_result(_)
+        }
+        missing! { Exists: exists(_), any(_), is_empty(_), exists_any(_), has_any(_) }
         missing! {
             Run:
-                execute(_), fetch_all(_), fetch(_), load(_), run(_), exec(_), to_vec(_), to_list(_), fetch_optional(_)
+                execute(_), fetch_all(_), fetch(_), load(_), run(_), exec(_), to_vec(_), to_list(_), fetch_optional(_), find_all(_), get_all(_), get_results(_), list(_), query(_), send(_), try_collect()
         }
         missing! { Last: last(_), latest(_), newest(_) }
         missing! { DeleteRows: delete(_), delete_many(_), remove(_), remove_all(_) }
         missing! { DeleteEach: soft_delete(_), soft_delete_all(_), restore_all(_), restore(_) }
-        missing! { Len: len(_) }
+        missing! { Len: len(_), size(_), total(_) }
+        missing! { Join: include(_), with(_), inner_join(_), left_join(_), populate(_), preload(_), find_related(_) }
+        missing! { OfBackend: timeout(_), with_timeout(_), retry(_), retries(_), with_retries(_), consistent_read(_) }
         missing! {
             WriteRows:
                 update(_, _), update_all(_, _), update_many(_, _), patch_all(_, _), modify_all(_, _), patch(_, _), set(_)

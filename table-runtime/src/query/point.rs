@@ -227,6 +227,7 @@ impl<V: View> Point<V, Lookup> {
     label = "not a full key",
     note = "write `T::key(…)`, with every field of the key, such as `Post::key(&post.author, post.id)`",
     note = "what was read as `stored` has `update(&mut stored)` and `delete(&stored)`, and its key is `Stored::key(&stored)`",
+    note = "a group is changed by its query: `Report::by_key(…).eq(1).modify(&tables, |rows| …)`",
     note = "rows of a query are deleted with `query.delete_all(&tables)`, for good, and changed or restored one by one; through an \
             index, read the entity first"
 )]

@@ -86,18 +86,18 @@ impl<'a> Transaction<'a> {
     }
 
     /// Writes a new row, also over that of an entity that has expired: see [`Tables::insert`].
-    pub fn insert<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
+    pub fn insert<E: TableEntity + OnePartition>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
         self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
     }
 
     /// Writes the row, new or in place of the one with this key. If the entity has indexes, the commit reads it first.
-    pub fn upsert<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
+    pub fn upsert<E: TableEntity + OnePartition>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
         self.put_erased(Schema::of::<E>(), Verb::Upsert, entity.as_entity())
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
     /// not know. The commit reads the row first. See [`Tables::merge`].
-    pub fn merge<E: TableEntity + OnePartition, T: AsEntity<E> + ?Sized>(self, entity: &T) -> Self {
+    pub fn merge<E: TableEntity + OnePartition>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
         self.put_erased(Schema::of::<E>(), Verb::Merge, entity.as_entity())
     }
 

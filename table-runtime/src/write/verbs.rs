@@ -42,7 +42,7 @@ impl Tables {
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;
     /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that another writer treated it as
     /// abandoned. If the key and a unique value are both taken, it is one of the two errors: expect both.
-    pub fn insert<E: TableEntity, T: AsEntity<E> + ?Sized>(&self, entity: &T) -> BoxFuture<'static, Result<ETag>> {
+    pub fn insert<E: TableEntity>(&self, entity: &(impl AsEntity<E> + ?Sized)) -> BoxFuture<'static, Result<ETag>> {
         self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
     }
 
@@ -56,7 +56,7 @@ impl Tables {
     ///
     /// # Errors
     /// Returns the errors of [`insert`](Self::insert), except [`Error::AlreadyExists`](crate::Error::AlreadyExists).
-    pub fn upsert<E: TableEntity, T: AsEntity<E> + ?Sized>(&self, entity: &T) -> BoxFuture<'static, Result<ETag>> {
+    pub fn upsert<E: TableEntity>(&self, entity: &(impl AsEntity<E> + ?Sized)) -> BoxFuture<'static, Result<ETag>> {
         self.put_erased(Schema::of::<E>(), Verb::Upsert, entity.as_entity())
     }
 
@@ -81,7 +81,7 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::AlreadyExists`](crate::Error::AlreadyExists) if the row is an entity of another kind, the errors
     /// of [`insert`](Self::insert) otherwise, and those of a read if the present row does not fit the struct.
-    pub fn merge<E: TableEntity, T: AsEntity<E> + ?Sized>(&self, entity: &T) -> BoxFuture<'static, Result<ETag>> {
+    pub fn merge<E: TableEntity>(&self, entity: &(impl AsEntity<E> + ?Sized)) -> BoxFuture<'static, Result<ETag>> {
         self.put_erased(Schema::of::<E>(), Verb::Merge, entity.as_entity())
     }
 

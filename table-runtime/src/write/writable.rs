@@ -11,8 +11,9 @@ use crate::model::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     label = "not an entity",
-    note = "a struct is an entity with `#[derive(TableEntity)]`, and a type parameter or an associated type with the bound \
-            `TableEntity`",
+    note = "a struct is an entity with `#[derive(TableEntity)]`, a type parameter or an associated type with the bound \
+            `TableEntity`, and not `AsEntity`",
+    note = "the key is in the fields of the entity: `tables.insert(&post)`, without a key before it",
     note = "of a group, write the entity in it: of a `Report::Item(item)`, `tables.insert(&item)`",
     note = "`insert`, `upsert` and `merge` write one entity; `tables.insert_all(&entities)` and `tables.upsert_all(&entities)` \
             write many",
@@ -53,6 +54,7 @@ impl<E: TableEntity> AsEntity<E> for &E {
     note = "`tables.upsert(&entity)` writes an entity whatever its row is now; `tables.modify(T::key(…), |entity| …)` reads, \
             changes and writes",
     note = "what is a `&mut Stored` already is given without another `&mut`; a type parameter needs the bound `T: TableEntity`",
+    note = "of a `Vec<Stored<Post>>`: `for stored in &mut posts`, and in the loop `tables.update(stored).await?`",
     note = "`insert` and `upsert` return an `ETag`, with which an entity becomes one: `Stored::new(entity, etag)`",
     note = "a copy in an index: `copied.fetch(&tables)` reads its entity",
     note = "of a group with variants such as `Item(Stored<Item>)`: `if let Report::Item(item) = &mut row`, and `update(item)`"

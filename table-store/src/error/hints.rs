@@ -10,8 +10,21 @@ hints! {
          `Error::NotFound`",
         "`error.status()` is the HTTP status of an answer: 409 for `AlreadyExists` and `UniqueViolation`, 412 for \
          `ConditionNotMet`, 404 for `NotFound`";
+    Retried: "the backend has already tried again what it may", "write `matches!(error.status(), 429 | 503)` for later",
+        "a write that may have been made is `Error::OutcomeUnknown`, and must be looked at first";
+    Message: "the text of an error is its `Display`", "write `error.to_string()` for a log",
+        "for a client, without keys and values: `error.public_message()`";
+    NotMade: "a program makes no errors of this crate", "no such constructor",
+        "a function with errors of its own returns an enum, with `#[from] table_runtime::Error` for these, or `anyhow::Result`";
 }
 
 impl Error {
-    missing! { WithoutVariant: is_conflict(), is_already_exists(), is_not_found(), code(), kind(), error_code() }
+    missing! {
+        WithoutVariant:
+            is_conflict(), is_already_exists(), is_not_found(), is_unique_violation(), code(), kind(),
+            error_code(), status_code(), http_status()
+    }
+    missing! { Retried: is_retryable(), is_transient(), is_retriable(), should_retry(), retry_after() }
+    missing! { Message: message(), description(), details() }
+    missing! { static NotMade: new(_), custom(_), other(_), msg(_) }
 }

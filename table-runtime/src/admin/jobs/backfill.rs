@@ -26,11 +26,7 @@ use super::{
 };
 use crate::{
     client::{pacing, tables::Tables},
-    model::{
-        entity::TableEntity,
-        hints::{OneEntityJob, missing},
-        layout::Holds,
-    },
+    model::{entity::TableEntity, layout::Holds},
     read::cursor::{seal, unseal},
     write::index::{EncodedRow, FoundEntity, Precondition, Schema, Write, WrittenRow},
 };
@@ -76,8 +72,6 @@ pub struct Backfilled {
 }
 
 impl Backfill {
-    missing! { generic OneEntityJob: and<E>() -> Self }
-
     /// Continues an earlier backfill of the same index at its [`Progress::cursor`]. Reads the rows of the index again,
     /// and the entities after the cursor.
     ///

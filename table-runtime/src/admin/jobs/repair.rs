@@ -19,7 +19,6 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         entity::TableEntity,
-        hints::{DryRun, OneEntityJob, missing},
         layout::{Holds, Scope},
     },
     write::index::{Change, FoundEntity, InTheWay, Planned, Precondition, Schema, Write, WrittenRow, commit},
@@ -48,9 +47,6 @@ pub struct Repaired {
 }
 
 impl Repair {
-    missing! { generic OneEntityJob: and<E>() -> Self }
-    missing! { DryRun: dry_run() }
-
     /// Continues an earlier repair of the same entity at its [`Progress::cursor`]. The rows of the same pass are read
     /// again, to compare them with the rest. They are neither examined nor counted again.
     ///

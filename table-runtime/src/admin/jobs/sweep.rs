@@ -14,7 +14,6 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         codec::is_unreadable,
-        hints::{SweepAge, missing},
         key::hash::bucket,
         layout::{Encoding, Holds, LayoutInfo, PartInfo},
         lifecycle::{SoftDelete, Sweepable, Sweepings},
@@ -57,8 +56,6 @@ pub struct SweepProgress {
 }
 
 impl<E> Sweep<E> {
-    missing! { SweepAge: older_than(_), before(_) }
-
     /// Finds the entities, and removes none of them.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;

@@ -32,7 +32,7 @@ use crate::{
     model::{
         codec::is_unreadable,
         entity::TableEntity,
-        hints::{HasFindings, OneEntityJob, TableStorage, missing},
+        hints::{HasFindings, TableStorage},
         layout::Holds,
     },
     write::index::{EncodedRow, FoundEntity, Schema, Write},
@@ -275,8 +275,6 @@ where
 }
 
 impl Verify {
-    missing! { generic OneEntityJob: and<E>() -> Self }
-
     /// Continues an earlier verification of the same entity at its [`cursor`](Self::cursor): after the last page of
     /// which it returned all findings. The rows of the same pass are read again, to compare them with the rest. They
     /// are neither examined nor counted again.

@@ -14,7 +14,7 @@ pub struct Post {
 #[derive(Projection)]
 #[projection(of = Post)]
 pub struct Title {
-    title: String,
+    pub title: String,
 }
 
 /// A repository.

@@ -1,0 +1,8 @@
+use table_runtime::Tables;
+
+#[derive(Entity)]
+struct Post {
+    title: String,
+}
+
+fn main() {}

@@ -1,0 +1,3 @@
+use table_runtime::prelude::*;
+
+fn main() {}
