@@ -9,6 +9,7 @@ use crate::{
     errors::Errors,
     hygiene::{local, no_lints},
     runtime::Runtime,
+    text::Text,
 };
 
 /// Enum with one entity in each variant. The first variant is the master.
@@ -30,6 +31,9 @@ impl<'a> Group<'a> {
         let name = &input.ident;
         let mut keys = Keys::read(&input.attrs, "table", errors);
         keys.path("crate", errors);
+        if let Some(Text { span, .. }) = keys.text("name", errors) {
+            errors.at(span, "a group has the table of its entities; remove `name`");
+        }
         keys.finish(errors);
         for parameter in &input.generics.params {
             errors

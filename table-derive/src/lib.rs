@@ -242,6 +242,8 @@ use crate::{
         text,
         rename,
         skip,
+        migrate,
+        migration,
         not_mapped,
         NotMapped,
         transient,
@@ -353,6 +355,13 @@ pub fn derive_entity_group(input: proc_macro::TokenStream) -> proc_macro::TokenS
 
 fn table_entity(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
+    if let Some(found) = input.attrs.iter().find(|found| found.path().is_ident("projection")) {
+        // The code of the other derive is enough for the uses.
+        let message =
+            "a struct is an entity or a projection of one; remove `TableEntity` or `Projection` from the derives";
+        errors.on(found.path(), message);
+        return errors.into_tokens();
+    }
     let entity = Entity::read(input, &mut errors);
     if let Some(entity) = entity.as_ref().filter(|_| errors.is_empty()) {
         check::check(entity, &mut errors);

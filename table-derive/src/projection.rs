@@ -37,7 +37,6 @@ impl<'a> Projection<'a> {
             let message = "all fields of a projection borrow from the same row; use the first lifetime for all of them";
             errors.on(lifetime, message);
         }
-        refuse(&input.attrs, errors);
         let mut keys = Keys::read(&input.attrs, "projection", errors);
         keys.path("crate", errors);
         let elsewhere =
@@ -78,8 +77,9 @@ impl<'a> Projection<'a> {
             }
         }
         let mut read = Vec::new();
+        let attributes = fields.iter().flat_map(|fields| &fields.named).flat_map(|field| &field.attrs);
+        refuse(input.attrs.iter().chain(attributes), errors);
         for field in fields.iter().flat_map(|fields| &fields.named) {
-            refuse(&field.attrs, errors);
             let mut keys = Keys::read(&field.attrs, "projection", errors);
             keys.has("of").then(|| keys.path("of", errors));
             let path = keys.field_path("path", "address.city", errors);
@@ -98,17 +98,18 @@ fn wrapped(path: &Path) -> Option<String> {
     Some(arguments.args.to_token_stream().to_string())
 }
 
-/// Reports attributes of `TableEntity`. The entity alone determines how its fields are stored.
-fn refuse(attributes: &[Attribute], errors: &mut Errors) {
-    for name in ["table", "partition_key", "row_key", "property", "index"] {
-        for found in attributes.iter().filter(|found| found.path().is_ident(name)) {
-            let message = "the entity determines how its fields are stored; remove";
-            let help = "help: a field has the name of the entity's field; for another name, write \
-                        `#[projection(path = title)]`, with the name of that field";
-            let help = if name == "property" { format!("\n{help}") } else { String::new() };
-            errors.on(found.path(), format_args!("{message} `#[{name}]`{help}"));
-        }
-    }
+/// Reports the first attribute of `TableEntity`. The entity alone determines how its fields are stored.
+fn refuse<'a>(attributes: impl Iterator<Item = &'a Attribute>, errors: &mut Errors) {
+    const NAMES: [&str; 5] = ["table", "partition_key", "row_key", "property", "index"];
+    let is_name = |found: &Attribute| NAMES.iter().copied().find(|name| found.path().is_ident(name));
+    let mut found = attributes.filter_map(|found| Some((found, is_name(found)?)));
+    let Some((first, name)) = found.next() else { return };
+    let message = "the entity determines how its fields are stored; remove";
+    let others = if found.next().is_some() { ", and the others of `TableEntity`" } else { "" };
+    let help = "help: a field has the name of the entity's field; for another name, write `#[projection(path = title)]`, with the \
+                name of that field";
+    let help = if name == "property" { format!("\n{help}") } else { String::new() };
+    errors.on(first.path(), format_args!("{message} `#[{name}]`{others}{help}"));
 }
 
 /// Returns the implementations. They use the entity's columns, because this derive does not see the entity's fields.

@@ -181,7 +181,7 @@ pub mod jobs {
 
 /// What [`Tables::migrate`] and [`Tables::drop_moved`] return.
 pub mod migrate {
-    pub use crate::admin::migrate::{DropMoved, DroppedEntity, Migrate, Migrated};
+    pub use crate::admin::migrate::{DropMoved, DroppedEntity, Migrate, Migrated, NewStruct};
 }
 
 pub mod backend {
@@ -234,9 +234,9 @@ pub mod types {
             returned::{ReturnsNothing, ReturnsNothingOfRow},
         },
         query::{
-            Access, AnyAccess, Borrowed, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed, Lookup, OneEntity,
-            Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest, SameAs, Selection,
-            SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
+            Access, AnyAccess, Borrowed, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed, Lacks, Lookup,
+            OneEntity, Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest, SameAs,
+            Selection, SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
         },
         write::{
             bin::ToBin,

@@ -68,6 +68,7 @@
 
 use std::{error, fmt};
 
+use futures_core::future::LocalBoxFuture;
 use table_store::{Result, backend::Backend};
 #[doc(inline)]
 pub use table_testing::{
@@ -174,28 +175,36 @@ impl<E: fmt::Debug + fmt::Display> error::Error for RunError<E> {}
 ///
 /// # Errors
 /// The error of `make_store` or `check`, with the request and its fault.
-pub async fn for_each_fault<B: Backend + Clone, T, E>(
-    make_store: impl AsyncFn() -> Result<B, E>,
-    program: impl AsyncFn(Tables) -> T,
-    check: impl AsyncFn(Run<B, T>) -> Result<(), E>,
-) -> Result<usize, RunError<E>> {
-    let mut failed = 0;
-    for fault in Fault::ALL {
-        for n in 0.. {
-            let store = make_store().await.map_err(|error| RunError { hit: None, error })?;
-            let (backend, faults) = Faulty::new(store.clone());
-            faults.arm(fault, n);
-            let result = program(Tables::new(backend)).await;
-            let hit = faults.hit().map(|request| (fault, n, request));
-            let tables = Tables::new(store.clone());
-            let is_last = hit.is_none();
-            let run = Run { fault: hit.is_some().then_some(fault), result, store, tables };
-            check(run).await.map_err(|error| RunError { hit, error })?;
-            if is_last {
-                break;
+pub fn for_each_fault<'a, B, T, E>(
+    make_store: impl AsyncFn() -> Result<B, E> + 'a,
+    program: impl AsyncFn(Tables) -> T + 'a,
+    check: impl AsyncFn(Run<B, T>) -> Result<(), E> + 'a,
+) -> LocalBoxFuture<'a, Result<usize, RunError<E>>>
+where
+    B: Backend + Clone,
+    T: 'a,
+    E: 'a,
+{
+    // The type of an `async fn` has the bounds of its parameters, so the compiler would report a wrong function three times.
+    Box::pin(async move {
+        let mut failed = 0;
+        for fault in Fault::ALL {
+            for n in 0.. {
+                let store = make_store().await.map_err(|error| RunError { hit: None, error })?;
+                let (backend, faults) = Faulty::new(store.clone());
+                faults.arm(fault, n);
+                let result = program(Tables::new(backend)).await;
+                let hit = faults.hit().map(|request| (fault, n, request));
+                let tables = Tables::new(store.clone());
+                let is_last = hit.is_none();
+                let run = Run { fault: hit.is_some().then_some(fault), result, store, tables };
+                check(run).await.map_err(|error| RunError { hit, error })?;
+                if is_last {
+                    break;
+                }
+                failed += 1;
             }
-            failed += 1;
         }
-    }
-    Ok(failed)
+        Ok(failed)
+    })
 }

@@ -75,6 +75,9 @@ pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
     note = "a store that is chosen at run time: make the `Tables` in each branch, which have one type",
     note = "of a builder, `.build()?` returns the store; a `Result` of one needs `?`",
     note = "a file: `Tables::open(\"blog.tables\")?`; a store in memory: `Tables::in_memory()?`",
+    note = "`Tables` is made of a backend: where a backend is expected, give the `InMemoryBackend` or `AzureBackend` itself",
+    note = "layers of other libraries do not wrap a backend: limits are those of `AzureBackend::builder(account)`, such as \
+            `.timeout(limit)`, and `.http_client(client)` takes a client of your own",
     note = "what counts, fails or delays requests is made as a pair: `let (backend, faults) = \
             Faulty::new(InMemoryBackend::new()?)`, and then `Tables::new(backend)`"
 )]

@@ -129,6 +129,13 @@ use table_store::{
 #[derive(Clone, Debug)]
 pub struct PartitionReach<B>(pub B);
 
+impl<B> PartitionReach<B> {
+    /// Places the backend before another one.
+    pub const fn new(inner: B) -> Self {
+        Self(inner)
+    }
+}
+
 impl<B: Backend> Backend for PartitionReach<B> {
     fn describe(&self) -> Description<'_> {
         Description { reach: Reach::Partition, ..self.0.describe() }

@@ -45,6 +45,7 @@ const OPTIONS: &[(&[&str], &str)] = &[
     ),
     (&["timestamp"], "the time of the last write is `Stored::timestamp`; remove the field"),
     (&["table_name", "entity"], "write `#[table(name = \"…\")]`"),
+    (&["migrate", "migration"], "the struct before is named on this one; write `#[table(version = 2, from = PostV1)]`"),
     (&["auto"], "the program sets every field, such as `id: Uuid::new_v4()`; remove `#[auto]`"),
     (&["rename", "column"], "write `#[property(rename = \"…\")]`"),
     (

@@ -103,6 +103,16 @@ impl Field {
     pub(super) fn find(fields: &[Self], ident: &Ident, errors: &mut Errors) -> Option<usize> {
         let fields = fields.iter().filter(|field| field.path().is_none());
         let names: Vec<_> = fields.map(|field| field.name.as_str()).collect();
+        let text = ident.unraw().to_string();
+        // As the property of the part is called.
+        let nested = names.iter().filter(|_| !names.contains(&text.as_str()));
+        let nested = nested.filter_map(|name| Some((name, text.strip_prefix(name)?.strip_prefix('_')?)));
+        if let Some((name, part)) = nested.max_by_key(|(name, _)| name.len()).filter(|(_, part)| !part.is_empty()) {
+            let message =
+                format_args!("no field is called `{text}`; a field of a nested struct is its path, `{name}.{part}`");
+            errors.on(ident, message);
+            return None;
+        }
         names::find(ident, "field", &names, errors)
     }
 

@@ -176,6 +176,10 @@ impl Index {
             None if keys.lists(|name| !FLAGS.contains(&name) && base.fields.iter().any(|field| field.name == name)) => {
                 None
             }
+            None if keys.lists_of("each") => {
+                keys.refuse_list("each", errors);
+                None
+            }
             // Keys in the words of other databases, each of which is an error of its own.
             None if KEYS_ELSEWHERE.iter().any(|key| keys.has(key)) => None,
             None => {
@@ -201,6 +205,7 @@ impl Index {
         let Values { mut partition, mut row } = values?;
         make_elements((base.fields, parts), &mut partition, &mut row, errors);
         refuse_collections(base.fields, &name, &mut partition, &mut row, errors);
+        refuse_floats(base.fields, partition.iter().chain(&row), errors);
         refuse_each_of_one(base.fields, &mut partition, &mut row, errors);
         let each = partition.iter().chain(&row).find_map(|part| Some((part.field, part.each?)));
         let mut include = include.map(|mut include| {
@@ -430,6 +435,16 @@ fn refuse_collections(fields: &[Field], name: &Text, partition: &mut [Part], row
         );
         errors.at(part.place, message);
         part.each = Some(part.place);
+    }
+}
+
+/// Reports floating-point numbers, of which no encoding has the order.
+fn refuse_floats<'p>(fields: &[Field], parts: impl Iterator<Item = &'p Part>, errors: &mut Errors) {
+    for part in parts {
+        let ty = fields.get(part.field).map(|field| field.ty.declared());
+        if let Some(advice) = ty.and_then(refused::float_advice) {
+            errors.at(part.place, advice);
+        }
     }
 }
 

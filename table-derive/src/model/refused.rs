@@ -52,24 +52,29 @@ pub(super) fn key_advice(ty: &Type) -> Option<String> {
         _ => {}
     }
     match path.path.get_ident()?.to_string().as_str() {
-        name @ ("f32" | "f64") => {
-            Some(format!("the text of an `{name}` has no order; write an integer, such as cents for an amount"))
-        }
+        "f32" | "f64" => float_advice(ty),
         "usize" | "isize" => of_name(path),
         _ => None,
     }
 }
 
+/// Returns what to write instead of a floating-point number, or an `Option` of one, in a key.
+pub(super) fn float_advice(ty: &Type) -> Option<String> {
+    let ty = optional(ty).unwrap_or(ty);
+    let name = ["f32", "f64"].into_iter().find(|name| is_named(ty, name))?;
+    Some(format!("the text of an `{name}` has no order; write an integer, such as cents for an amount"))
+}
+
+/// Returns the type in an `Option`.
+fn optional(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    generic(path).filter(|(name, _)| *name == "Option").map(|(_, inner)| inner)
+}
+
 /// Returns what to write instead of a type with `scale`; `None` if it may be a decimal number.
 pub(super) fn scaled_advice(ty: &Type) -> Option<String> {
     const NUMBERS: [&str; 12] = ["f32", "f64", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128"];
-    let ty = match ty {
-        Type::Path(path) => match generic(path) {
-            Some((name, inner)) if name == "Option" => inner,
-            _ => ty,
-        },
-        _ => ty,
-    };
+    let ty = optional(ty).unwrap_or(ty);
     NUMBERS.iter().any(|name| is_named(ty, name)).then(|| {
         "`scale` is for a `rust_decimal::Decimal`, with the feature `decimal`; remove it, or write `i64` for a number of cents"
             .to_owned()

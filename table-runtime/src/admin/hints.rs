@@ -2,16 +2,20 @@
 
 use super::{
     create::Create,
-    jobs::{Backfill, Repair, Sweep, Verify},
+    jobs::{Backfill, Repair, Sweep, Verified, Verify},
     migrate::Migrate,
 };
-use crate::model::hints::{DryRun, OneEntityJob, RunJob, SweepAge, missing};
+use crate::model::hints::{
+    AndEntity, AwaitJob, DryRun, IsEmpty, OfVerify, OneEntityJob, RunAgain, RunJob, SweepAge, missing,
+};
 
 /// Defines the functions of every job.
 macro_rules! missing_of_jobs {
     ($($job:ty$(, $of:ident)?;)+) => {$(
         impl$(<$of>)? $job {
             missing! { RunJob: run(), execute(), start(), send(), go() }
+            missing! { AwaitJob: unwrap(), expect(_), is_ok(), is_err(), map_err(_), ok(), context(_) }
+            missing! { RunAgain: every(_), schedule(_), interval(_), repeat(_) }
         }
     )+};
 }
@@ -38,6 +42,15 @@ impl Repair {
     missing! { DryRun: dry_run() }
 }
 
+impl Create {
+    missing! { generic AndEntity: create<E>() -> Self, with<E>() -> Self, then<E>() -> Self }
+}
+
+impl Verified {
+    missing! { IsEmpty: is_ok(), is_empty(), is_err(), is_clean(), len() }
+}
+
 impl Verify {
+    missing! { OfVerify: dry_run() }
     missing! { generic OneEntityJob: and<E>() -> Self }
 }

@@ -175,6 +175,17 @@ async fn finish(
     Err(switch.unfinished())
 }
 
+/// Entity that the closure of [`migrate_with`](Tables::migrate_with) returns.
+#[diagnostic::on_unimplemented(
+    message = "the closure of `migrate_with` returns the new entity, and not `{Self}`",
+    note = "it cannot fail: find the entities that no new one can hold by a query before, or give the new struct an `Option`",
+    note = "a struct is an entity with `#[derive(TableEntity)]`"
+)]
+pub trait NewStruct: TableEntity {}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> NewStruct for E {}
+
 impl Tables {
     /// Moves the entities of a struct to the place of another one: to another primary key, encoding, number of hash
     /// partitions, slices, separator or table. Index rows of the new struct are written with the entities. Await it.
@@ -253,12 +264,10 @@ impl Tables {
 
     /// Moves entities as [`migrate`](Self::migrate) does, and converts them with a closure. It may be called several times
     /// for an entity, and must then return the same.
-    pub fn migrate_with<Old, New, F>(&self, convert: F) -> Migrate
-    where
-        Old: TableEntity,
-        New: TableEntity,
-        F: Fn(Old) -> New + Send + Sync + 'static,
-    {
+    pub fn migrate_with<Old: TableEntity, New: NewStruct>(
+        &self,
+        convert: impl Fn(Old) -> New + Send + Sync + 'static,
+    ) -> Migrate {
         let (old, new) = (Schema::of::<Old>(), Schema::of::<New>());
         let convert: Convert = Arc::new(move |table, row| {
             let stored = entity::read::<Old>(table, row)?;

@@ -241,7 +241,7 @@ impl Tables {
     /// # futures::executor::block_on(async { tables.create::<Post>().await?; example(tables).await })?;
     /// # Ok::<(), table_runtime::Error>(())
     /// ```
-    #[must_use]
+    #[must_use = "it returns another handle, and leaves this one as it is: write `let tables = tables.with_secondary_reads()`"]
     pub fn with_secondary_reads(&self) -> Self {
         self.with(|handle| handle.reader = handle.backend.secondary_reads())
     }
@@ -389,8 +389,8 @@ impl Tables {
     /// let tables = Tables::in_memory()?.with_lease(Duration::from_millis(100));
     /// # Ok::<(), table_runtime::Error>(())
     /// ```
-    #[must_use]
-    pub fn with_lease(self, length: Duration) -> Self {
+    #[must_use = "it returns another handle, and leaves this one as it is: write `let tables = tables.with_lease(…)`"]
+    pub fn with_lease(&self, length: Duration) -> Self {
         self.with(|handle| handle.leases = Arc::new(Leases::new(length)))
     }
 
@@ -434,8 +434,8 @@ impl Tables {
     /// let tables = Tables::in_memory()?.with_slow_after(Duration::from_millis(100));
     /// # Ok::<(), table_runtime::Error>(())
     /// ```
-    #[must_use]
-    pub fn with_slow_after(self, time: Duration) -> Self {
+    #[must_use = "it returns another handle, and leaves this one as it is: write `let tables = tables.with_slow_after(…)`"]
+    pub fn with_slow_after(&self, time: Duration) -> Self {
         self.with(|handle| handle.slow = time)
     }
 

@@ -8,8 +8,8 @@ use crate::model::{
     codec::RowReader,
     entity::TableEntity,
     hints::{
-        Absent, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, Compute, EmptyText, NewFilter, Order,
-        TableStorage, TextSearch, Unset, missing,
+        Absent, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, Compute, ComputedByService, EmptyText, NewFilter,
+        Order, TableStorage, TextSearch, Unset, missing,
     },
     layout::{Parts, PropertyInfo, joined},
     property::{
@@ -348,6 +348,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
             to_lowercase(), to_uppercase(), len(), lower(), upper(), trim(), as_str(), to_string(), abs(),
             eq_ignore_case(_), eq_ignore_ascii_case(_)
     }
+    missing! { ComputedByService: max(), min(), sum(), count(), avg(), abs_diff(_) }
     missing! { EmptyText: is_empty() }
     missing! { ColumnOfTime: year(), month(), day(), hour(), date() }
     missing! {

@@ -62,6 +62,7 @@ impl<const N: usize> Cost for FanOut<N> {
 #[diagnostic::on_unimplemented(
     message = "this query is a `{Self}`, dearer than the `{Max}` allowed here",
     label = "costs more than `{Max}`",
+    note = "the bound is on the cost of a query: `impl Query<Cost: cost::AtMost<cost::Lookups>>`",
     note = "in order of cost: Point, Range, Lookups, PartitionScan, FanOut<N>, PartitionRange, TableScan"
 )]
 pub trait AtMost<Max>: Cost {}

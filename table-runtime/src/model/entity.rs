@@ -298,8 +298,8 @@ pub struct Loaded {
 /// entity's own.
 #[derive(Clone)]
 pub struct Stored<T> {
-    entity: T,
-    state: StoredState,
+    /// Not a field of its own for the entity: where an entity is expected, the compiler would propose to name it.
+    parts: (T, StoredState),
 }
 
 sealed!([E] Stored<E>;);
@@ -369,40 +369,40 @@ impl<T> Stored<T> {
     /// # Ok(()) }
     /// ```
     pub fn new(entity: T, etag: ETag) -> Self {
-        Self { entity, state: StoredState::of_new(etag) }
+        Self { parts: (entity, StoredState::of_new(etag)) }
     }
 
     /// Returns the version of the row.
     pub const fn etag(this: &Self) -> &ETag {
-        &this.state.etag
+        &this.parts.1.etag
     }
 
     /// Returns the time at which the store wrote the row, by the store's clock; 1970 if the value was created with an
     /// ETag that holds no time.
     pub fn timestamp(this: &Self) -> SystemTime {
-        this.state.timestamp.to_system().unwrap_or(SystemTime::UNIX_EPOCH)
+        this.parts.1.timestamp.to_system().unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
     /// Returns the entity alone.
     pub fn into_inner(this: Self) -> T {
-        this.entity
+        this.parts.0
     }
 
     /// Returns the properties that the struct does not know.
     pub(crate) fn unknown(&self) -> &Unknown {
-        &self.state.unknown
+        &self.parts.1.unknown
     }
 }
 
 impl<T: TableEntity> Stored<T> {
     /// Returns the entity and its state, without the entity's type.
     pub(crate) fn parts(&self) -> (&dyn WriteEntity, &StoredState) {
-        (&self.entity, &self.state)
+        (&self.parts.0, &self.parts.1)
     }
 
     /// Returns the entity and its state, without the entity's type.
     pub(crate) fn parts_mut(&mut self) -> (&dyn WriteEntity, &mut StoredState) {
-        (&self.entity, &mut self.state)
+        (&self.parts.0, &mut self.parts.1)
     }
 }
 
@@ -491,27 +491,27 @@ impl<T> Deref for Stored<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.entity
+        &self.parts.0
     }
 }
 
 impl<T: TableEntity> DerefMut for Stored<T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.state.save(&self.entity);
-        &mut self.entity
+        self.parts.1.save(&self.parts.0);
+        &mut self.parts.0
     }
 }
 
 /// Equal if the entities and their versions are equal.
 impl<T: PartialEq> PartialEq for Stored<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.entity == other.entity && self.state.etag == other.state.etag
+        self.parts.0 == other.parts.0 && self.parts.1.etag == other.parts.1.etag
     }
 }
 
 impl<T: PartialEq> PartialEq<T> for Stored<T> {
     fn eq(&self, other: &T) -> bool {
-        self.entity == *other
+        self.parts.0 == *other
     }
 }
 
@@ -540,20 +540,23 @@ where
 /// Serializes the entity alone.
 impl<T: serde::Serialize> serde::Serialize for Stored<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.entity.serialize(serializer)
+        self.parts.0.serialize(serializer)
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for Stored<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stored").field("entity", &self.entity).field("etag", &self.state.etag).finish_non_exhaustive()
+        f.debug_struct("Stored")
+            .field("entity", &self.parts.0)
+            .field("etag", &self.parts.1.etag)
+            .finish_non_exhaustive()
     }
 }
 
 /// Reads an entity from its row in `table`. Returns an error if any part of the row is damaged.
 pub fn read<E: TableEntity>(table: &str, row: RowRef<'_>) -> Result<Stored<E>> {
     let ReadEntity { entity, unknown, .. } = StoredRow::new(table, &row).read()?;
-    Ok(Stored { entity, state: StoredState::read::<E>(&row, unknown) })
+    Ok(Stored { parts: (entity, StoredState::read::<E>(&row, unknown)) })
 }
 
 /// Reads an entity from its row in `table`, and returns the result of `give` for it; `None` if its insert is not
@@ -569,7 +572,7 @@ pub fn read_committed<E: TableEntity, T>(
     let (mut give, mut given) = (Some(give), None);
     let mut give_committed = |entity, unknown, is_pending: bool| {
         if let Some(give) = give.take_if(|_| !is_pending) {
-            given = Some(give(Stored { entity, state: StoredState::read::<E>(row, unknown) }));
+            given = Some(give(Stored { parts: (entity, StoredState::read::<E>(row, unknown)) }));
         }
     };
     match StoredRow::new(table, row).read_with(&mut give_committed) {

@@ -30,7 +30,8 @@ hints! {
         "write `.all(&tables).await?` for a `Vec`, `.first(&tables).await?` for an `Option`";
     Iterate: "a query is not an iterator", "nothing was read yet",
         "write `.all(&tables).await?` for a `Vec`, or `.stream(&tables)` for a stream",
-        "conditions on properties are `filter(|post| post.likes.ge(1))`, and single fields are `select::<Projection>()`";
+        "conditions on properties are `filter(|post| post.likes.ge(1))`, and single fields are `select::<Projection>()`",
+        "what a query finds is deleted by `.delete_all(&tables)`";
     OneOf: "a query has one value or one range for each part of a key", "not a method of queries",
         "run a query for each value; full keys: `tables.get_many(keys)`, with `Post::key(…)` or of a unique index `User::by_email(…)`",
         "the service answers an `or` over keys with a scan of the table";
@@ -54,7 +55,13 @@ hints! {
     Where: "conditions on properties are given to `filter`", "write `.filter(|post| post.likes.ge(1))`",
         "the rows are chosen by `eq`, `starts_with` and `range`, and then filtered";
     OrFilter: "conditions are combined in one filter", "not a method of queries",
-        "write `.filter(|post| post.likes.ge(5).or(post.title.eq(\"Keys\")))`; a second `.filter(…)` is one more condition";
+        "write `.filter(|post| post.likes.ge(5).or(post.title.eq(\"Keys\")))`; a second `.filter(…)` is one more condition",
+        "of two queries, run each, and combine the `Vec`s: `posts.extend(query.all(&tables).await?)`";
+    Shown: "a query is shown by `explain`", "write `query.explain()`",
+        "it names the tables, the ranges of keys and the cost";
+    SkipOne: "a query of one row has no other rows", "not a method of a full key",
+        "the row that cannot be read is the error of `get`: match it";
+    GetOfMany: "`get` reads the row of a full key", "write `.first(&tables).await?`";
     WriteRows: "a query does not change rows", "not a method of queries",
         "for each of the entities that `.all(&tables).await?` returns: `tables.patch(Stored::key(&stored), |post| \
          [post.likes.set(1)])`, or change it and write `tables.update(&mut stored)`",
@@ -85,6 +92,7 @@ hints! {
     RunJob: "a job is run by `.await`", "remove this call", "write `tables.create::<Post>().await?`";
     HasFindings: "the problems that `verify` found are in `findings`", "not an iterator",
         "write `for finding in &verified.findings`";
+    IsEmpty: "the problems that `verify` found are in `findings`", "write `verified.findings.is_empty()`";
     UpdateIf: "`update` and `delete` write if the row has the version that a `Stored` has", "not a verb of `Tables`",
         "with the ETag of a client: `tables.update(&mut Stored::new(post, etag))`, or `tables.delete(&Stored::new(post, etag))`",
         "some of the properties: `tables.patch_if(T::key(…), &etag, |post| [post.likes.set(1)])`";
@@ -141,7 +149,8 @@ hints! {
     ListTables: "the tables of a store are listed by `inventory`", "write `tables.inventory().await?`",
         "`tables.create::<Post>()` creates what is missing, and needs no check before it";
     Healthy: "a store is checked by `health`", "write `tables.health().await.is_healthy()`";
-    DumpAll: "the rows of a store are written by `dump`", "write `tables.dump(&mut file).await?`";
+    DumpAll: "the rows of a store are written by `dump`", "write `tables.dump(&mut file).await?`",
+        "into another store: `other.load(BufReader::new(file)).await?`; into another struct: `migrate`";
     LoadAll: "the rows of a dump are written by `load`", "write `tables.load(BufReader::new(file)).await?`";
     Watch: "the service reports no changes", "not a verb of `Tables`",
         "ask again from time to time: with a key by time, `Post::by_key(…).range(since..)` finds what is new";
@@ -185,14 +194,27 @@ hints! {
     DropTable: "no verb deletes a table", "not a verb of `Tables`",
         "the entities of a type: `tables.delete_all(Post::scan())`, which needs `#[table(allow_scan)]`, or \
          `Post::by_key(…).delete_all(&tables)` for a partition",
-        "old slices of a table by time: `tables.drop_slices::<Line>(..time)`";
-    SweepAge: "the age of what a sweep deletes from the bin is set with `deleted_before`", "write `.deleted_before(age)`",
-        "`sweep` deletes what has expired whenever that was";
+        "old slices of a table by time: `tables.drop_slices::<Line>(..time)`",
+        "a whole table is deleted by the backend: `use backend::BackendExt;`, `backend.delete_table(\"Posts\").await?`";
+    SweepAge: "`sweep` deletes what has expired, whenever that was", "remove this call",
+        "the age of what it deletes from the bin is `.deleted_before(age)`, of an entity with `#[table(soft_delete = …)]`";
     BulkSize: "bulk writes choose the size of their transactions", "not an option of bulk writes",
         "`.side_by_side(16)` says how many transactions are sent at once";
     SideBySide: "the number of transactions that are sent at once is set with `side_by_side`", "write `.side_by_side(16)`";
     SendBulk: "bulk writes are sent by `.await`", "remove this call",
         "write `tables.insert_all(&posts).await?`";
+    Layered: "a store has no layers", "not an option of `Tables`",
+        "limits and attempts are those of `AzureBackend::builder(account)`, such as `.timeout(limit)`; `.http_client(client)` takes \
+         a client of your own",
+        "in tests, `testing::Faulty` and `testing::Counting` are placed before a store";
+    Measured: "requests are counted by the feature `metrics`, and in tests by `testing::Counting`", "not a function of `Tables`";
+    GrantPartition: "a shared access signature is for a partition or a range", "a full key has none",
+        "write `Post::by_key(…).sas(&tables, SasPermissions::READ, lifetime)`";
+    AndEntity: "one creation is of several entities with `and`", "write `.and::<Comment>()`";
+    AwaitJob: "a job returns its result when it is awaited", "await it first", "write `tables.create::<Post>().await?`";
+    RunAgain: "a job runs once", "not an option of jobs",
+        "call it in a loop, with `tokio::time::interval`";
+    OfVerify: "`verify` finds problems, and writes nothing", "remove this call", "`repair` corrects them";
     OfBackend: "retries and time limits are those of the backend", "not an option here",
         "write `AzureBackend::builder(account).access_key(key).max_attempts(5).timeout(limit).build()?`, and give it to `Tables::new`",
         "`connect` has the defaults, and retries what the service refused because of its load";
@@ -228,6 +250,8 @@ hints! {
         "compare the column itself: `post.title.eq(\"Keys\")`",
         "comparisons without regard to case: `#[index(title, lowercase, …)]`, and `Post::by_title(…).eq(\"keys\")`",
         "for anything else, read the entities and look at each";
+    ComputedByService: "the service computes nothing from a column", "remove this call",
+        "read the rows with `for_each` or `all`, and compute the result from them";
     EmptyText: "a column is not a value", "compare it with an empty text",
         "write `post.title.eq(\"\")`; an `Option` with `None` is no property, which no filter can ask for";
     NewFilter: "a filter begins with a comparison", "no such constructor",

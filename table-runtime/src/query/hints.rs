@@ -1,6 +1,7 @@
 //! Functions that users of other libraries expect on queries: see [`hints`](table_store::unstable::hints).
 
 use std::{
+    fmt,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -10,8 +11,9 @@ use table_store::Result;
 use super::{BoxedRows, OwnedView, Point, Rows};
 use crate::model::hints::{
     After, Aggregate, AllOfPoint, Await, AwaitPoint, BeforeBoxed, Combine, DeleteEach, DeleteRows, Deleted, Exists,
-    Fields, Iterate, Join, Last, Len, Limit, Narrow, OfBackend, OneOf, OneRow, OrFilter, Order, RowsOfPoint, Run, Skip,
-    SliceOf, TableStorage, TextSearch, UseIndex, Where, WithExpired, WritePoint, WriteRows, missing,
+    Fields, GrantPartition, Iterate, Join, Last, Len, Limit, Narrow, OfBackend, OneOf, OneRow, OrFilter, Order,
+    RowsOfPoint, Run, Shown, Skip, SkipOne, SliceOf, TableStorage, TextSearch, UseIndex, Where, WithExpired,
+    WritePoint, WriteRows, missing,
 };
 
 /// Defines the functions of a query of rows.
@@ -33,7 +35,7 @@ macro_rules! missing_of_rows {
         missing! {
             Where:
                 r#where(_), where_(_), find(_), filter_by(_), and_where(_), having(_), with_filter(_), matching(_),
-                where_eq(_, _)
+                where_eq(_, _), retain(_)
         }
         missing! {
             Narrow:
@@ -52,7 +54,7 @@ macro_rules! missing_of_rows {
                 map(_), filter_map(_), iter(), enumerate(), flat_map(_), fold(_, _), reduce(_), inspect(_), position(_),
                 take_while(_), skip_while(_), nth(_), peekable(), partition(_), collect()
         }
-        missing! { Fields: columns(_), fields(_), project(_), pluck(_), select_only(_), only(_), returning(_) }
+        missing! { Fields: columns(_), fields(_), project(_), pluck(_), select_only(), column(_), only(_), returning(_) }
         missing! {
             Aggregate:
                 distinct(), group_by(_), sum(_), max(_), max_by(_), min_by(_), max_by_key(_), min(_), min_by_key(_),
@@ -73,7 +75,8 @@ macro_rules! missing_of_rows {
         missing! { DeleteRows: delete(_), delete_many(_), remove(_), remove_all(_) }
         missing! { DeleteEach: soft_delete(_), soft_delete_all(_), restore_all(_), restore(_) }
         missing! { Len: len(_), size(_), total(_) }
-        missing! { Join: include(_), with(_), inner_join(_), left_join(_), populate(_), preload(_), find_related(_) }
+        missing! { Shown: to_sql(), sql(), to_string(), debug_query(), plan(), query_plan() }
+        missing! { Join: include(_), with(_), inner_join(_), left_join(_), populate(_), preload(_), find_related(_), find_also_related(_), find_with_related(_), right_join(_) }
         missing! { OfBackend: timeout(_), with_timeout(_), retry(_), retries(_), with_retries(_), consistent_read(_) }
         missing! {
             WriteRows:
@@ -104,11 +107,14 @@ impl<V, W> Point<V, W> {
             all(_), first(_), single(_), one(_), fetch(_), fetch_one(_), fetch_optional(_), load(_), read(_)
     }
     missing! { OneOf: or(_) }
+    missing! { GrantPartition: sas(_, _, _) }
+    missing! { SkipOne: skip_unreadable(_) }
+    missing! { Shown: to_sql(), to_string() }
     missing! { WritePoint: delete(_), remove(_), delete_all(_), update(_, _), patch(_, _), modify(_, _) }
     missing! { RowsOfPoint: take(_), limit(_), skip(_), filter(_), order_by(_), r#where(_) }
 }
 
-/// For a query that is awaited, and one that follows `in`.
+/// For a query that is awaited, one that is printed, and one that follows `in`.
 macro_rules! not_run {
     ($($query:ident<$($parameter:ident$(: $bound:ident)?),+>: $item:ty, $awaited:ident, $iterated:ident;)+) => {$(
         #[doc(hidden)]
@@ -119,6 +125,16 @@ macro_rules! not_run {
             type Output = Result<Vec<$item>>;
 
             fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+                unreachable!("no type implements the hint")
+            }
+        }
+
+        #[doc(hidden)]
+        impl<$($parameter$(: $bound)?),+> fmt::Display for $query<$($parameter),+>
+        where
+            for<'never> TableStorage: Shown,
+        {
+            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
                 unreachable!("no type implements the hint")
             }
         }

@@ -259,10 +259,10 @@ pub trait PointKey: Sealed {
     /// What is read.
     type View: OwnedView;
     /// The key: the entity's own, or that of a unique index.
-    type Key: 'static;
+    type Through: 'static;
 
     /// Returns the query.
-    fn into_point(self) -> Point<Self::View, Self::Key>;
+    fn into_point(self) -> Point<Self::View, Self::Through>;
 
     missing! { trait GenericKey: get(_) }
 }
@@ -270,7 +270,7 @@ pub trait PointKey: Sealed {
 #[diagnostic::do_not_recommend]
 impl<V: OwnedView, W: 'static> PointKey for Point<V, W> {
     type View = V;
-    type Key = W;
+    type Through = W;
 
     fn into_point(self) -> Self {
         self
@@ -280,7 +280,7 @@ impl<V: OwnedView, W: 'static> PointKey for Point<V, W> {
 #[diagnostic::do_not_recommend]
 impl<V: OwnedView, W: 'static> PointKey for &Point<V, W> {
     type View = V;
-    type Key = W;
+    type Through = W;
 
     fn into_point(self) -> Point<V, W> {
         self.clone()

@@ -69,8 +69,7 @@ pub trait Selection<E> {
 #[diagnostic::on_unimplemented(
     message = "a projection's field has the type of the entity's: `{Self}`, not `{P}`",
     label = "the entity's field is a `{Self}`",
-    note = "a projection with a lifetime, such as `struct Headline<'a>`, can borrow a text as `&'a str`",
-    note = "a row may be without a field inside of an `Option` or of a variant: a projection has it as an `Option`"
+    note = "a projection with a lifetime, such as `struct Headline<'a>`, can borrow a text as `&'a str`"
 )]
 pub trait SameAs<P, M>: Sized {
     #[doc(hidden)]
@@ -92,16 +91,40 @@ macro_rules! same {
 
 same!(Free Indexed InKey);
 
+impl<T, P> SameAs<P, Partial> for T
+where
+    Partial: Lacks<T, P>,
+{
+    fn project(is_there: impl FnOnce() -> Result<bool>, load: impl FnOnce() -> Result<Self>) -> Result<P> {
+        Partial::read_partial(is_there, load)
+    }
+}
+
+/// Mode of a column without which a row may be: a projection has a field of the type `T` as a `P`. The mode is the type of
+/// the condition, because the compiler would otherwise print the message of [`SameAs`].
+#[diagnostic::on_unimplemented(
+    message = "a row may be without this field, so a projection has it as an `Option`",
+    label = "inside of an `Option` or of a variant of the entity",
+    note = "write `Option<{T}>`"
+)]
+pub trait Lacks<T, P> {
+    #[doc(hidden)]
+    fn read_partial(is_there: impl FnOnce() -> Result<bool>, load: impl FnOnce() -> Result<T>) -> Result<P>;
+}
+
 #[diagnostic::do_not_recommend]
-impl<T> SameAs<Option<T>, Partial> for T {
-    fn project(is_there: impl FnOnce() -> Result<bool>, load: impl FnOnce() -> Result<Self>) -> Result<Option<T>> {
+impl<T> Lacks<T, Option<T>> for Partial {
+    fn read_partial(is_there: impl FnOnce() -> Result<bool>, load: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
         if is_there()? { load().map(Some) } else { Ok(None) }
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<T> SameAs<Self, Partial> for Option<T> {
-    fn project(is_there: impl FnOnce() -> Result<bool>, load: impl FnOnce() -> Result<Self>) -> Result<Self> {
+impl<T> Lacks<Option<T>, Option<T>> for Partial {
+    fn read_partial(
+        is_there: impl FnOnce() -> Result<bool>,
+        load: impl FnOnce() -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         if is_there()? { load() } else { Ok(None) }
     }
 }

@@ -8,7 +8,7 @@ use super::{BoxedRows, Entities, Opened, OwnedView, PageOf, Rows, View};
 use crate::{
     client::tables::Tables,
     model::{
-        hints::{BeforeSkip, BoxSkipping, DeleteSkips, missing},
+        hints::{BeforeSkip, BoxSkipping, DeleteSkips, GetOfMany, missing},
         returned::ReturnsNothingOfRow,
         sealed::Sealed,
     },
@@ -66,6 +66,7 @@ impl<T: Send + 'static> Boxable for BoxedRows<T> {
 impl<Q> SkipUnreadable<'_, Q> {
     missing! { BeforeSkip: filter(_), eq(_), range(_), starts_with(_), with_deleted(), only_deleted(), limit(_) }
     missing! { generic BeforeSkip: select<P>() -> Self }
+    missing! { GetOfMany: get(_) }
     missing! { DeleteSkips: delete_all(_) }
 }
 

@@ -13,9 +13,9 @@ use crate::{
     model::entity::Stored,
     model::hints::{
         Begin, BulkSize, Close, Commit, CreateIndex, CreateTable, DeleteByKey, DeleteEach, DeleteMany, DropTable,
-        DumpAll, EmptyBin, FindOrInsert, Healthy, InsertEach, InsertMany, ListTables, LoadAll, ModifyOne, NoHandle,
-        OfBackend, OnConflict, Put, Read, ReadExists, ReadFirst, ReadMany, Restore, Rollback, SendBulk, SideBySide,
-        SweepExpired, TableStorage, Tracked, TryInsertMany, UpdateIf, UpdateMany, Watch, missing,
+        DumpAll, EmptyBin, FindOrInsert, Healthy, InsertEach, InsertMany, Layered, ListTables, LoadAll, Measured,
+        ModifyOne, NoHandle, OfBackend, OnConflict, Put, Read, ReadExists, ReadFirst, ReadMany, Restore, Rollback,
+        SendBulk, SideBySide, SweepExpired, TableStorage, Tracked, TryInsertMany, UpdateIf, UpdateMany, Watch, missing,
     },
     query::Rows,
     write::{bulk::Bulk, transaction::Transaction},
@@ -116,7 +116,6 @@ impl Tables {
     missing! {
         generic DropTable:
             drop_table<T>() -> Ready<Result<()>>,
-            delete_table<T>() -> Ready<Result<()>>,
             truncate<T>() -> Ready<Result<()>>,
             clear<T>() -> Ready<Result<()>>,
     }
@@ -125,9 +124,13 @@ impl Tables {
             with_retries(_), with_max_attempts(_), with_max_retries(_), with_retry_policy(_), with_retry(_),
             with_timeout(_), with_request_timeout(_)
     }
+    missing! { DropTable: delete_table(_), remove_table(_) }
+    missing! { Layered: layer(_), with_layer(_), wrap(_), with_policy(_), with_middleware(_), middleware(_) }
+    missing! { Measured: metrics(), stats(), requests() }
     missing! { ListTables: list_tables(), tables(), table_exists(_), has_table(_) }
     missing! { Healthy: ping(), health_check(), is_healthy(), is_alive(), healthcheck() }
-    missing! { DumpAll: backup(_), export(_), export_to(_), snapshot(_) }
+    missing! { DumpAll: backup(_), export(_), export_to(_), snapshot(_), copy_to(_) }
+    missing! { generic DumpAll: copy<T>(_) -> Ready<Result<()>> }
     missing! { LoadAll: import(_), import_from(_), restore_from(_) }
     missing! { Watch: watch(_), subscribe(_), changes(), change_feed(), listen(_) }
     missing! { Close: close(), shutdown(), disconnect(), flush() }

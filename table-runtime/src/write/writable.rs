@@ -11,8 +11,8 @@ use crate::model::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     label = "not an entity",
-    note = "a struct is an entity with `#[derive(TableEntity)]`, a type parameter or an associated type with the bound \
-            `TableEntity`, and not `AsEntity`",
+    note = "a type parameter or an associated type is an entity with the bound `T: TableEntity`, and not with `AsEntity`",
+    note = "a struct is an entity with `#[derive(TableEntity)]`",
     note = "the key is in the fields of the entity: `tables.insert(&post)`, without a key before it",
     note = "of a group, write the entity in it: of a `Report::Item(item)`, `tables.insert(&item)`",
     note = "`insert`, `upsert` and `merge` write one entity; `tables.insert_all(&entities)` and `tables.upsert_all(&entities)` \
@@ -22,7 +22,8 @@ use crate::model::{
     note = "results: `try_insert_all_from`, `try_upsert_all_from` and `try_remove_all_from` take a stream of them, such as \
             `futures_util::stream::iter(results)`; of what a query returned: `stream.map_ok(Stored::into_inner)`",
     note = "some of the fields: `tables.patch(T::key(…), |post| [post.likes.set(1)])`; inside of an `Arc` or a `Box`, the \
-            entity is `&*post`"
+            entity is `&*post`",
+    note = "entities of several types are written type by type, or as an enum of your own, whose `match` calls the verb"
 )]
 pub trait AsEntity<E: TableEntity> {
     /// Returns the entity.

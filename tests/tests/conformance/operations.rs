@@ -259,7 +259,7 @@ async fn errors_and_dropped_futures_are_outcomes(store: &Store) -> Result<()> {
 }
 
 async fn slow_and_retried_operations_are_at_the_level_info(store: &Store) -> Result<()> {
-    let (tables, seen) = (pets(store).await?.clone().with_slow_after(Duration::from_hours(1)), Traced::default());
+    let (tables, seen) = (pets(store).await?.with_slow_after(Duration::from_hours(1)), Traced::default());
     let run = async || {
         Pet::key("Marcus", 1).get(&tables).await?;
         assert_eq!(seen.take()[0].0, Level::DEBUG);

@@ -23,6 +23,6 @@ impl Tables {
 impl Tables {
     missing! {
         static Connect:
-            from_connection_string(_), emulator(), azurite(), development(), from_env(), memory()
+            from_connection_string(_), emulator(), azurite(), development(), from_env(), memory(), builder()
     }
 }

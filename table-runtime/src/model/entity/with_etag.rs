@@ -38,6 +38,6 @@ impl<T> Stored<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn with_etag(this: &Self) -> WithETag<'_, T> {
-        WithETag { entity: &this.entity, etag: &this.state.etag }
+        WithETag { entity: &this.parts.0, etag: &this.parts.1.etag }
     }
 }

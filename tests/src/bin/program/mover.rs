@@ -13,7 +13,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<()> {
     let path = arguments.next("a store")?;
     let (count, seed) = (arguments.next("a number of accounts")?.parse()?, arguments.next("a seed")?.parse()?);
     let tables = Tables::open(path)?.with_lease(LEASE);
-    let writers = Writers::start(|| tables.clone().with_lease(LEASE), count, seed);
+    let writers = Writers::start(|| tables.with_lease(LEASE), count, seed);
     let mut migration = moved::migration(&tables);
     if let Some(cursor) = arguments.optional() {
         migration = migration.resume_from(&cursor)?;

@@ -165,7 +165,7 @@ async fn a_migration_to_other_slices_keys_and_buckets(store: &Store) -> Result<(
         tables.insert(&Log { source: format!("s{}", number % 3), at: at(number * 20), number }).await?;
     }
     let convert = |log: Log| Event { source: log.source, at: log.at, number: log.number };
-    let moved = tables.migrate_with::<Log, Event, _>(convert).await?;
+    let moved = tables.migrate_with::<Log, Event>(convert).await?;
     assert_eq!((moved.entities, moved.switched), (40, true));
     let tables = program(store);
     tables.create::<Event>().await?;
@@ -248,7 +248,7 @@ async fn a_migration_can_be_repeated_and_resumed(store: &Store) -> Result<()> {
 async fn a_migration_of_two_entities_to_one_key_is_refused(store: &Store) -> Result<()> {
     let tables = begin(store, 20).await?;
     let merged = |old: Old| New { id: old.id / 2, ..New::from(old) };
-    let refused = program(store).migrate_with::<Old, New, _>(merged).await;
+    let refused = program(store).migrate_with::<Old, New>(merged).await;
     let Err(Error::Query(error)) = refused else { panic!("two entities get one key: {refused:?}") };
     ensure!(error.problem.contains("two old entities get the new key"), "{error}");
     tables.insert(&old(1000)).await?;
@@ -308,7 +308,7 @@ async fn entities_can_move_within_one_table(store: &Store) -> Result<()> {
         tables.insert(&Bolt { shelf: "a".into(), id }).await?;
     }
     tables.insert(&Nut { shelf: "a".into(), id: 1 }).await?;
-    let moved = tables.migrate_with::<Bolt, Screw, _>(|Bolt { shelf, id }| Screw { shelf, id }).await?;
+    let moved = tables.migrate_with::<Bolt, Screw>(|Bolt { shelf, id }| Screw { shelf, id }).await?;
     assert_eq!(moved.entities, 150);
     tables.create::<Screw>().await?;
     let dropped = tables.drop_moved::<Bolt>().await?;
@@ -330,7 +330,7 @@ async fn a_migration_to_the_same_place_is_refused(store: &Store) -> Result<()> {
     }
 
     begin(store, 1).await?;
-    let refused = program(store).migrate_with::<Old, Reversed, _>(|Old { team, id, .. }| Reversed { team, id }).await;
+    let refused = program(store).migrate_with::<Old, Reversed>(|Old { team, id, .. }| Reversed { team, id }).await;
     let Err(Error::Query(error)) = refused else { panic!("it is the same place: {refused:?}") };
     ensure!(error.problem.contains("another table"), "{error}");
     // A place that programs use already is no target.
