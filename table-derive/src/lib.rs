@@ -246,7 +246,6 @@ use crate::{
         migration,
         not_mapped,
         NotMapped,
-        transient,
         large,
         hash,
         pk,

@@ -139,7 +139,7 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
             GenericParam::Type(parameter) => Some(&parameter.ident),
             GenericParam::Const(parameter) => Some(&parameter.ident),
         });
-        (of_row, item) = (quote!(#ident<'__row #(, #others)*>), quote!(::core::convert::Infallible));
+        (of_row, item) = (quote!(#ident<'__row #(, #others)*>), quote!(#t::BorrowsFromRows));
     }
     let owned = lifetime.is_none().then(|| {
         quote! {

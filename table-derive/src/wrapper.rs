@@ -57,7 +57,8 @@ impl Wrapper {
 /// up only for a concrete type.
 fn refuse_generics(input: &DeriveInput, derive: &str, errors: &mut Errors) {
     for parameter in &input.generics.params {
-        let message = "is for types without parameters; write a newtype of a concrete type";
+        let message =
+            "is for types without parameters; write a newtype of a concrete type, such as `struct UserId(Uuid);`";
         errors.on(parameter, format_args!("`{derive}` {message}"));
     }
 }
@@ -79,6 +80,8 @@ fn newtype(input: &DeriveInput, fields: &Fields, derive: &str, errors: &mut Erro
             let help = format_args!("help: write `struct {name}(…);`");
             errors.on(named, format_args!("`{derive}` is for newtypes: structs with one field without a name\n{help}"));
         }
+        // A parameter is reported, and often has a field of its own.
+        _ if !input.generics.params.is_empty() => {}
         (fields, ..) => {
             let count = fields.len();
             let help = if derive == "KeyPart" {

@@ -234,9 +234,9 @@ pub mod types {
             returned::{ReturnsNothing, ReturnsNothingOfRow},
         },
         query::{
-            Access, AnyAccess, Borrowed, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed, Lacks, Lookup,
-            OneEntity, Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest, SameAs,
-            Selection, SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
+            Access, AnyAccess, Borrowed, BorrowsFromRows, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed,
+            Lacks, Lookup, OneEntity, Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary,
+            Rest, SameAs, Selection, SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
         },
         write::{
             bin::ToBin,
@@ -296,9 +296,9 @@ pub mod __private {
             valid::{Valid, exists},
         },
         query::{
-            Access, Borrowed, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView, Part,
-            PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, Selection, SharedParts,
-            Spread, Unique, Unopened, View, borrow, group_rows, project, selected_at,
+            Access, Borrowed, BorrowsFromRows, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView,
+            Part, PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, Selection,
+            SharedParts, Spread, Unique, Unopened, View, borrow, group_rows, project, selected_at,
         },
         read::FoundRow,
         write::{

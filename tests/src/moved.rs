@@ -75,7 +75,7 @@ pub async fn load(tables: &Tables, count: u32) -> Result<()> {
 }
 
 /// Returns the migration of the accounts.
-pub fn migration(tables: &Tables) -> Migrate {
+pub fn migration(tables: &Tables) -> Migrate<'static> {
     tables.migrate::<Account, NewestAccount>()
 }
 

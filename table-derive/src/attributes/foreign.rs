@@ -57,7 +57,7 @@ const OPTIONS: &[(&[&str], &str)] = &[
 /// Names of attributes that mean the way in which a property is stored.
 const STORAGE: &[(&[&str], &str)] = &[
     (&["json", "text", "skip", "large"], "write `#[property({name})]`"),
-    (&["not_mapped", "NotMapped", "transient"], "write `#[property(skip)]`"),
+    (&["not_mapped", "NotMapped"], "write `#[property(skip)]`"),
 ];
 
 /// An attribute of the language, which is for tests.

@@ -22,22 +22,22 @@ macro_rules! missing_of_jobs {
 
 missing_of_jobs! {
     Create;
-    Backfill;
-    Repair;
-    Sweep<E>, E;
-    Verify;
-    Migrate;
+    Backfill<'_>;
+    Repair<'_>;
+    Sweep<'_, E>, E;
+    Verify<'_>;
+    Migrate<'_>;
 }
 
-impl<E> Sweep<E> {
+impl<E> Sweep<'_, E> {
     missing! { SweepAge: older_than(_), before(_) }
 }
 
-impl Backfill {
+impl Backfill<'_> {
     missing! { generic OneEntityJob: and<E>() -> Self }
 }
 
-impl Repair {
+impl Repair<'_> {
     missing! { generic OneEntityJob: and<E>() -> Self }
     missing! { DryRun: dry_run() }
 }
@@ -50,7 +50,7 @@ impl Verified {
     missing! { IsEmpty: is_ok(), is_empty(), is_err(), is_clean(), len() }
 }
 
-impl Verify {
+impl Verify<'_> {
     missing! { OfVerify: dry_run() }
     missing! { generic OneEntityJob: and<E>() -> Self }
 }

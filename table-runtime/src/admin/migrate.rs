@@ -34,11 +34,11 @@ pub use drop_moved::{DropMoved, DroppedEntity};
 
 /// A migration, which runs when it is awaited: see [`Tables::migrate`].
 #[must_use = "nothing is moved until it is awaited"]
-pub struct Migrate {
+pub struct Migrate<'a> {
     migration: Migration,
     scan: LayoutScan,
     copy_only: bool,
-    on_progress: ProgressCallback,
+    on_progress: ProgressCallback<'a>,
 }
 
 /// The two places of a migration, and the conversion of an entity.
@@ -68,7 +68,7 @@ pub struct Migrated {
     pub switched: bool,
 }
 
-impl Migrate {
+impl<'a> Migrate<'a> {
     /// Continues the copy of an earlier run of the same migration at its [`Progress::cursor`]. Without it, a repeated
     /// migration finds by comparison what is left to do.
     ///
@@ -87,15 +87,15 @@ impl Migrate {
     }
 
     /// Reports the progress of the copy after each page of up to 1000 entities, and then that of each comparison.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(report));
         self
     }
 }
 
-impl IntoFuture for Migrate {
+impl<'a> IntoFuture for Migrate<'a> {
     type Output = Result<Migrated>;
-    type IntoFuture = BoxFuture<'static, Result<Migrated>>;
+    type IntoFuture = BoxFuture<'a, Result<Migrated>>;
 
     fn into_future(self) -> Self::IntoFuture {
         let running = self.migration.tables.begin_operation(|| self.migration.old.operation("migrate"));
@@ -103,7 +103,7 @@ impl IntoFuture for Migrate {
     }
 }
 
-impl fmt::Debug for Migrate {
+impl fmt::Debug for Migrate<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Migrate").field("cursor", &self.scan.cursor()).finish_non_exhaustive()
     }
@@ -118,7 +118,7 @@ const MANY: usize = 1000;
 /// write was still under way.
 const VERIFICATIONS: usize = 10;
 
-async fn run(Migrate { migration, scan, copy_only, mut on_progress }: Migrate) -> Result<Migrated> {
+async fn run(Migrate { migration, scan, copy_only, mut on_progress }: Migrate<'_>) -> Result<Migrated> {
     let Some(mut switch) = Switch::begin(&migration).await? else {
         // An earlier run has completed the migration.
         return Ok(Migrated { switched: true, ..Migrated::default() });
@@ -159,7 +159,7 @@ async fn finish(
     copier: &mut Copier<'_>,
     switch: &mut Switch<'_>,
     migrated: &mut Migrated,
-    on_progress: &mut ProgressCallback,
+    on_progress: &mut ProgressCallback<'_>,
 ) -> Result<()> {
     for _ in 0..VERIFICATIONS {
         let found = copier.catch_up(switch, migrated, on_progress).await?;
@@ -258,16 +258,16 @@ impl Tables {
     /// place already, or if it has rows, if another run of this migration has begun, or if two entities get one key;
     /// [`Error::Bulk`](crate::Error::Bulk) if entities cannot be written to the new place, for example because of a unique
     /// value; the errors of [`create`](Self::create); errors for rows that do not fit `Old`; and the errors of the store.
-    pub fn migrate<Old: TableEntity, New: TableEntity + From<Old>>(&self) -> Migrate {
+    pub fn migrate<'a, Old: TableEntity, New: TableEntity + From<Old>>(&self) -> Migrate<'a> {
         self.migrate_with(New::from)
     }
 
     /// Moves entities as [`migrate`](Self::migrate) does, and converts them with a closure. It may be called several times
     /// for an entity, and must then return the same.
-    pub fn migrate_with<Old: TableEntity, New: NewStruct>(
+    pub fn migrate_with<'a, Old: TableEntity, New: NewStruct>(
         &self,
         convert: impl Fn(Old) -> New + Send + Sync + 'static,
-    ) -> Migrate {
+    ) -> Migrate<'a> {
         let (old, new) = (Schema::of::<Old>(), Schema::of::<New>());
         let convert: Convert = Arc::new(move |table, row| {
             let stored = entity::read::<Old>(table, row)?;

@@ -82,6 +82,10 @@ hints! {
     BoxSkipping: "a query that skips rows cannot be boxed, because its closure borrows", "not a method after `skip_unreadable`",
         "return the query boxed, and let the caller write `.skip_unreadable(|error| …)`";
     GenericKey: "a `PointKey` is a key of any point, and is made a query first", "write `key.into_point().get(&tables)`";
+    NoETags: "a copy in an index has no ETag", "the page is serialized without: remove this call",
+        "`copied.fetch(&tables)` reads the entity with its ETag";
+    PageFromClient: "a page is serialized, and not deserialized", "a client has a struct of its own",
+        "such as `struct Page<T>` with the fields `entities: Vec<T>` and `next: Option<String>`";
     HasMore: "the last page has no cursor", "write `page.next.is_some()`";
     NextPage: "the next page is read by the query", "not a method of a page",
         "write `query.page(&tables, 20, page.next.as_deref())`; `page.next` is `None` on the last page";

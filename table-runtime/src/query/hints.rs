@@ -69,14 +69,19 @@ macro_rules! missing_of_rows {
         missing! { Exists: exists(_), any(_), is_empty(_), exists_any(_), has_any(_) }
         missing! {
             Run:
-                execute(_), fetch_all(_), fetch(_), load(_), run(_), exec(_), to_vec(_), to_list(_), fetch_optional(_), find_all(_), get_all(_), get_results(_), list(_), query(_), send(_), try_collect()
+                execute(_), fetch_all(_), fetch(_), load(_), run(_), exec(_), to_vec(_), to_list(_), fetch_optional(_),
+                find_all(_), get_all(_), get_results(_), list(_), query(_), send(_), try_collect()
         }
         missing! { Last: last(_), latest(_), newest(_) }
         missing! { DeleteRows: delete(_), delete_many(_), remove(_), remove_all(_) }
         missing! { DeleteEach: soft_delete(_), soft_delete_all(_), restore_all(_), restore(_) }
         missing! { Len: len(_), size(_), total(_) }
         missing! { Shown: to_sql(), sql(), to_string(), debug_query(), plan(), query_plan() }
-        missing! { Join: include(_), with(_), inner_join(_), left_join(_), populate(_), preload(_), find_related(_), find_also_related(_), find_with_related(_), right_join(_) }
+        missing! {
+            Join:
+                include(_), with(_), inner_join(_), left_join(_), right_join(_), populate(_), preload(_), find_related(_),
+                find_also_related(_), find_with_related(_)
+        }
         missing! { OfBackend: timeout(_), with_timeout(_), retry(_), retries(_), with_retries(_), consistent_read(_) }
         missing! {
             WriteRows:

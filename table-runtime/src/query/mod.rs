@@ -36,7 +36,7 @@ pub use point::{Lookup, OwnKey, Point, PointKey};
 pub use projection::{Borrowed, Lacks, Projection, SameAs, Selection, borrow, project, selected_at};
 pub use rows::{OneEntity, Rows};
 pub use skip::{Boxable, SkipUnreadable};
-pub use view::{OwnedView, View};
+pub use view::{BorrowsFromRows, OwnedView, View};
 
 use table_store::{Error, Result, backend::BoxFuture};
 

@@ -17,10 +17,11 @@ use table_store::{
     unstable::observe::{self, ObservedStream, Running},
 };
 
+use super::Copied;
 use crate::{
     model::{
         entity::{Stored, WithETag},
-        hints::{HasMore, NextPage, Total, missing},
+        hints::{HasMore, NextPage, NoETags, PageFromClient, TableStorage, Total, missing},
     },
     read::{FoundRow, OnUnreadable, Position, Skipping, Source, Visit},
 };
@@ -42,11 +43,47 @@ impl<T> PageOf<Stored<T>> {
     }
 }
 
+impl<E> PageOf<Copied<E>> {
+    missing! { NoETags: with_etags() }
+}
+
+/// For a page in a type that is deserialized.
+#[doc(hidden)]
+impl<'de, T> serde::Deserialize<'de> for PageOf<T>
+where
+    for<'never> TableStorage: PageFromClient,
+{
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> std::result::Result<Self, D::Error> {
+        unreachable!("no type implements the hint")
+    }
+}
+
 impl<T> PageOf<T> {
     missing! { NextPage: next(_), next_page(_) }
 
     missing! { HasMore: has_more(), has_next(), is_last() }
     missing! { Total: total(), total_pages(), page_count() }
+
+    /// Converts the entities, and keeps the cursor of the next page.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] id: u32, title: String }
+    /// # async fn example(tables: &Tables) -> Result<()> {
+    /// let titles = Post::by_key("Marcus").page(tables, 20, None).await?.map(|post| post.title.clone());
+    /// # assert!(titles.is_empty());
+    /// # Ok(()) }
+    /// # futures::executor::block_on(async {
+    /// # let tables = Tables::in_memory()?;
+    /// # tables.create::<Post>().await?;
+    /// # example(&tables).await
+    /// # })?;
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> PageOf<U> {
+        PageOf { entities: self.entities.into_iter().map(convert).collect(), next: self.next }
+    }
 
     /// Returns the number of entities of the page.
     pub const fn len(&self) -> usize {

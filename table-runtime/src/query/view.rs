@@ -43,6 +43,10 @@ pub trait OwnedView: View + 'static {
     fn own(row: Self::Row<'_>) -> Self::Item;
 }
 
+/// The result of a view that borrows from the rows: a query cannot return one.
+#[derive(Debug)]
+pub enum BorrowsFromRows {}
+
 /// Checks whether a found row is a match. A row that was not found through a pointer is one if it is committed, because
 /// its keys match; of several rows of one entity, only one is.
 pub(super) fn is_match<V: View>(found: &FoundRow<'_>) -> Result<bool> {

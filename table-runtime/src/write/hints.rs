@@ -122,7 +122,7 @@ impl Tables {
     missing! {
         OfBackend:
             with_retries(_), with_max_attempts(_), with_max_retries(_), with_retry_policy(_), with_retry(_),
-            with_timeout(_), with_request_timeout(_)
+            with_timeout(_), with_request_timeout(_), timeout(_), connect_timeout(_), max_attempts(_), access_key(_), retry(_)
     }
     missing! { DropTable: delete_table(_), remove_table(_) }
     missing! { Layered: layer(_), with_layer(_), wrap(_), with_policy(_), with_middleware(_), middleware(_) }

@@ -11,7 +11,8 @@ use crate::model::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     label = "not an entity",
-    note = "a type parameter or an associated type is an entity with the bound `T: TableEntity`, and not with `AsEntity`",
+    note = "a type parameter or an associated type is an entity with the bound `T: TableEntity`, and an entity with parameters \
+            with `where Event<T>: TableEntity`; not with `AsEntity`",
     note = "a struct is an entity with `#[derive(TableEntity)]`",
     note = "the key is in the fields of the entity: `tables.insert(&post)`, without a key before it",
     note = "of a group, write the entity in it: of a `Report::Item(item)`, `tables.insert(&item)`",
@@ -82,7 +83,7 @@ impl<E: TableEntity> Updatable for Stored<E> {
 #[diagnostic::on_unimplemented(
     message = "`delete` takes an entity as a query returned it, a `Stored` or a reference to one, and not `{Self}`",
     label = "not a `Stored` entity",
-    note = "with its key, whatever its row is now: `tables.remove(T::key(…))`",
+    note = "with its key, whatever its row is now: `remove(T::key(…))`, of `tables` and of a transaction",
     note = "inside of an `Option`: `if let Some(stored) = …`; inside of a `Box` or an `Arc`, it is `&*stored`",
     note = "many: `tables.remove_all(keys)`, or `query.delete_all(&tables)`"
 )]

@@ -25,9 +25,9 @@ use crate::{
 
 /// The drop of an index, which runs when it is awaited: see [`Tables::drop_index`].
 #[must_use = "nothing is dropped until it is awaited"]
-pub struct DropIndex {
+pub struct DropIndex<'a> {
     dropper: Dropper,
-    on_progress: ProgressCallback,
+    on_progress: ProgressCallback<'a>,
 }
 
 /// The steps of dropping an index.
@@ -45,17 +45,17 @@ pub struct DroppedIndex {
     pub rows: usize,
 }
 
-impl DropIndex {
+impl<'a> DropIndex<'a> {
     /// Reports the progress after each page.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(report));
         self
     }
 }
 
-impl IntoFuture for DropIndex {
+impl<'a> IntoFuture for DropIndex<'a> {
     type Output = Result<DroppedIndex>;
-    type IntoFuture = BoxFuture<'static, Result<DroppedIndex>>;
+    type IntoFuture = BoxFuture<'a, Result<DroppedIndex>>;
 
     fn into_future(self) -> Self::IntoFuture {
         let running = self.dropper.tables.begin_operation(|| self.dropper.schema.operation("drop_index"));
@@ -63,7 +63,7 @@ impl IntoFuture for DropIndex {
     }
 }
 
-impl fmt::Debug for DropIndex {
+impl fmt::Debug for DropIndex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DropIndex").field("index", &self.dropper.index).finish_non_exhaustive()
     }
@@ -96,14 +96,14 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::Query`] if the struct has the index, or no index of this name is recorded, and the errors of the
     /// store.
-    pub fn drop_index<E: TableEntity>(&self, index: &str) -> DropIndex {
+    pub fn drop_index<'a, E: TableEntity>(&self, index: &str) -> DropIndex<'a> {
         let dropper = Dropper { tables: self.clone(), schema: Schema::of::<E>(), index: index.to_owned() };
         DropIndex { dropper, on_progress: None }
     }
 }
 
 impl Dropper {
-    async fn run(self, on_progress: ProgressCallback) -> Result<DroppedIndex> {
+    async fn run(self, on_progress: ProgressCallback<'_>) -> Result<DroppedIndex> {
         if self.schema.layouts.iter().skip(1).any(|layout| layout.name == self.index) {
             let problem =
                 format!("the struct has the index `{0}`; remove it there before `drop_index(\"{0}\")`", self.index);
@@ -192,7 +192,7 @@ impl Dropper {
     }
 
     /// Deletes all rows of the index, and returns their number.
-    async fn delete_rows(&self, layout: &RecordedLayout, mut on_progress: ProgressCallback) -> Result<usize> {
+    async fn delete_rows(&self, layout: &RecordedLayout, mut on_progress: ProgressCallback<'_>) -> Result<usize> {
         let pattern = KeyPattern::recorded(layout);
         let report = |rows: usize| {
             if let Some(report) = &mut on_progress {

@@ -33,7 +33,7 @@ use crate::{
 
 /// A backfill, which runs when it is awaited: see [`Tables::backfill`].
 #[must_use = "a backfill does nothing until it is awaited"]
-pub struct Backfill {
+pub struct Backfill<'a> {
     tables: Tables,
     schema: Schema,
     layout: Result<usize>,
@@ -42,7 +42,7 @@ pub struct Backfill {
     memory: usize,
     resumed: Option<FilledUntil>,
     dry_run: bool,
-    on_progress: ProgressCallback,
+    on_progress: ProgressCallback<'a>,
 }
 
 /// The content of a cursor.
@@ -71,7 +71,7 @@ pub struct Backfilled {
     pub ready: bool,
 }
 
-impl Backfill {
+impl<'a> Backfill<'a> {
     /// Continues an earlier backfill of the same index at its [`Progress::cursor`]. Reads the rows of the index again,
     /// and the entities after the cursor.
     ///
@@ -129,15 +129,15 @@ impl Backfill {
     }
 
     /// Reports the progress after each page.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(report));
         self
     }
 }
 
-impl IntoFuture for Backfill {
+impl<'a> IntoFuture for Backfill<'a> {
     type Output = Result<Backfilled>;
-    type IntoFuture = BoxFuture<'static, Result<Backfilled>>;
+    type IntoFuture = BoxFuture<'a, Result<Backfilled>>;
 
     fn into_future(self) -> Self::IntoFuture {
         let running = self.tables.begin_operation(|| self.schema.operation("backfill"));
@@ -145,7 +145,7 @@ impl IntoFuture for Backfill {
     }
 }
 
-async fn run(mut backfill: Backfill) -> Result<Backfilled> {
+async fn run(mut backfill: Backfill<'_>) -> Result<Backfilled> {
     let Backfill { schema, dry_run, memory, .. } = backfill;
     let layout = std::mem::replace(&mut backfill.layout, Ok(0))?;
     let (tables, info) = (&backfill.tables, &schema.layouts[layout]);
@@ -232,7 +232,7 @@ async fn remove_stale(write: &Write, layout: usize, memory: usize) -> Result<()>
     Ok(())
 }
 
-impl fmt::Debug for Backfill {
+impl fmt::Debug for Backfill<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cursor = self.resumed.as_ref().and_then(seal);
         f.debug_struct("Backfill").field("cursor", &cursor).field("dry_run", &self.dry_run).finish_non_exhaustive()
@@ -280,7 +280,7 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::Query`] if there is no index of this name, the errors of the store, and errors for rows that do
     /// not fit the struct.
-    pub fn backfill<E: TableEntity>(&self, index: &str) -> Backfill {
+    pub fn backfill<'a, E: TableEntity>(&self, index: &str) -> Backfill<'a> {
         let schema = Schema::of::<E>();
         let layout = (1..schema.layouts.len()).find(|layout| schema.layouts[*layout].name == index);
         let layout = layout.ok_or_else(|| {

@@ -36,4 +36,4 @@ impl Progress {
 }
 
 /// The function that receives the progress of a job.
-pub type ProgressCallback = Option<Box<dyn FnMut(&Progress) + Send>>;
+pub type ProgressCallback<'a> = Option<Box<dyn FnMut(&Progress) + Send + 'a>>;

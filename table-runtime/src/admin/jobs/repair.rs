@@ -26,10 +26,10 @@ use crate::{
 
 /// A repair, which runs when it is awaited: see [`Tables::repair`].
 #[must_use = "a repair does nothing until it is awaited"]
-pub struct Repair {
+pub struct Repair<'a> {
     write: Result<Write>,
     comparison: IndexComparison,
-    on_progress: ProgressCallback,
+    on_progress: ProgressCallback<'a>,
 }
 
 /// The result of a repair.
@@ -46,7 +46,7 @@ pub struct Repaired {
     pub left: Vec<Finding>,
 }
 
-impl Repair {
+impl<'a> Repair<'a> {
     /// Continues an earlier repair of the same entity at its [`Progress::cursor`]. The rows of the same pass are read
     /// again, to compare them with the rest. They are neither examined nor counted again.
     ///
@@ -66,15 +66,15 @@ impl Repair {
     }
 
     /// Reports the progress after each page.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(report));
         self
     }
 }
 
-impl IntoFuture for Repair {
+impl<'a> IntoFuture for Repair<'a> {
     type Output = Result<Repaired>;
-    type IntoFuture = BoxFuture<'static, Result<Repaired>>;
+    type IntoFuture = BoxFuture<'a, Result<Repaired>>;
 
     fn into_future(self) -> Self::IntoFuture {
         let running = self.write.as_ref().ok().and_then(|write| write.begin("repair"));
@@ -82,7 +82,7 @@ impl IntoFuture for Repair {
     }
 }
 
-async fn run(Repair { write, mut comparison, mut on_progress }: Repair) -> Result<Repaired> {
+async fn run(Repair { write, mut comparison, mut on_progress }: Repair<'_>) -> Result<Repaired> {
     let write = write?;
     let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
     while let Some(page) = comparison.next(&write).await? {
@@ -105,7 +105,7 @@ async fn run(Repair { write, mut comparison, mut on_progress }: Repair) -> Resul
     Ok(repaired)
 }
 
-impl fmt::Debug for Repair {
+impl fmt::Debug for Repair<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Repair").field("cursor", &self.comparison.cursor()).finish_non_exhaustive()
     }
@@ -134,11 +134,11 @@ impl Tables {
     ///
     /// # Errors
     /// The store's errors. Problems that were fixed before an error stay fixed.
-    pub fn repair<E: TableEntity>(&self) -> Repair {
+    pub fn repair<'a, E: TableEntity>(&self) -> Repair<'a> {
         self.repair_schema(Schema::of::<E>())
     }
 
-    pub(crate) fn repair_schema(&self, schema: Schema) -> Repair {
+    pub(crate) fn repair_schema<'a>(&self, schema: Schema) -> Repair<'a> {
         let comparison = IndexComparison::new(self.backend().clone(), schema, "repair", MEMORY);
         Repair { write: Write::of_job(self.clone(), schema), comparison, on_progress: None }
     }

@@ -24,16 +24,19 @@ use crate::{
     },
 };
 
+/// Closure that receives the progress.
+type SweepCallback<'a> = Option<Box<dyn FnMut(&SweepProgress) + Send + 'a>>;
+
 /// A sweep, which runs when it is awaited: see [`Tables::sweep`].
 #[must_use = "a sweep does nothing until it is awaited"]
-pub struct Sweep<E> {
+pub struct Sweep<'a, E> {
     tables: Tables,
     schema: Schema,
     /// The least time in the bin after which an entity is removed.
     in_bin: Option<Duration>,
     dry_run: bool,
     resumed: Option<String>,
-    on_progress: Option<Box<dyn FnMut(&SweepProgress) + Send>>,
+    on_progress: SweepCallback<'a>,
     entity: std::marker::PhantomData<fn() -> E>,
 }
 
@@ -55,7 +58,7 @@ pub struct SweepProgress {
     pub cursor: Option<String>,
 }
 
-impl<E> Sweep<E> {
+impl<'a, E> Sweep<'a, E> {
     /// Finds the entities, and removes none of them.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
@@ -73,7 +76,7 @@ impl<E> Sweep<E> {
     }
 
     /// Reports the progress after each page.
-    pub fn progress(mut self, report: impl FnMut(&SweepProgress) + Send + 'static) -> Self {
+    pub fn progress(mut self, report: impl FnMut(&SweepProgress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(report));
         self
     }
@@ -88,9 +91,9 @@ impl<E> Sweep<E> {
     }
 }
 
-impl<E> IntoFuture for Sweep<E> {
+impl<'a, E> IntoFuture for Sweep<'a, E> {
     type Output = Result<SweepProgress>;
-    type IntoFuture = BoxFuture<'static, Result<SweepProgress>>;
+    type IntoFuture = BoxFuture<'a, Result<SweepProgress>>;
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { tables, schema, in_bin, dry_run, resumed, on_progress, .. } = self;
@@ -99,7 +102,7 @@ impl<E> IntoFuture for Sweep<E> {
     }
 }
 
-impl<E> fmt::Debug for Sweep<E> {
+impl<E> fmt::Debug for Sweep<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sweep").field("table", &self.schema.table()).finish_non_exhaustive()
     }
@@ -147,7 +150,7 @@ impl Tables {
     ///
     /// # Errors
     /// Returns the store's errors, those of removals as [`Error::Bulk`]. What was removed before stays removed.
-    pub fn sweep<E: Sweepable>(&self) -> Sweep<E> {
+    pub fn sweep<'a, E: Sweepable>(&self) -> Sweep<'a, E> {
         Sweep {
             tables: self.of_primary(),
             schema: Schema::of::<E>(),
@@ -165,7 +168,7 @@ async fn run(
     schema: Schema,
     (in_bin, dry_run): (Option<Duration>, bool),
     resumed: Option<String>,
-    mut on_progress: Option<Box<dyn FnMut(&SweepProgress) + Send>>,
+    mut on_progress: SweepCallback<'_>,
 ) -> Result<SweepProgress> {
     let write = Write::new(tables.clone(), schema)?;
     let now = tables.backend().now();

@@ -221,14 +221,14 @@ type NextPage = Result<Option<(Vec<Finding>, Progress, Write, IndexComparison)>>
 /// A verification: see [`Tables::verify`]. It is a [`Stream`] of findings. When it is awaited, it returns all of them, as
 /// [`Verified`].
 #[must_use = "nothing is read until it is awaited or polled"]
-pub struct Verify {
+pub struct Verify<'a> {
     /// The state that reads the next page; `None` while a page is read, and at the end.
     next: Option<(Result<Write>, IndexComparison)>,
     page: Option<BoxFuture<'static, NextPage>>,
     findings: VecDeque<Finding>,
     /// The progress after these findings.
     progress: Progress,
-    on_progress: ProgressCallback,
+    on_progress: ProgressCallback<'a>,
     cursor: Option<String>,
     operation: ObservedStream,
 }
@@ -274,7 +274,7 @@ where
     }
 }
 
-impl Verify {
+impl<'a> Verify<'a> {
     /// Continues an earlier verification of the same entity at its [`cursor`](Self::cursor): after the last page of
     /// which it returned all findings. The rows of the same pass are read again, to compare them with the rest. They
     /// are neither examined nor counted again.
@@ -299,7 +299,7 @@ impl Verify {
     }
 
     /// Reports the progress after each page, once its findings are returned.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(report));
         self
     }
@@ -339,7 +339,7 @@ async fn next_page(write: Result<Write>, mut comparison: IndexComparison, mut pr
     Ok(Some((findings, progress, write, comparison)))
 }
 
-impl Stream for Verify {
+impl Stream for Verify<'_> {
     type Item = Result<Finding>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -370,9 +370,9 @@ impl Stream for Verify {
     }
 }
 
-impl IntoFuture for Verify {
+impl<'a> IntoFuture for Verify<'a> {
     type Output = Result<Verified>;
-    type IntoFuture = BoxFuture<'static, Result<Verified>>;
+    type IntoFuture = BoxFuture<'a, Result<Verified>>;
 
     fn into_future(mut self) -> Self::IntoFuture {
         let running = mem::take(&mut self.operation).into_running();
@@ -387,7 +387,7 @@ impl IntoFuture for Verify {
     }
 }
 
-impl fmt::Debug for Verify {
+impl fmt::Debug for Verify<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verify").field("cursor", &self.cursor).finish_non_exhaustive()
     }
@@ -427,7 +427,7 @@ impl Tables {
     ///
     /// # Errors
     /// The store's errors. A row that cannot be read is a [finding](Finding::Foreign).
-    pub fn verify<E: TableEntity>(&self) -> Verify {
+    pub fn verify<'a, E: TableEntity>(&self) -> Verify<'a> {
         let schema = Schema::of::<E>();
         let comparison = IndexComparison::new(self.backend().clone(), schema, "verify", MEMORY);
         Verify {

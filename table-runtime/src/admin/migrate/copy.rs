@@ -47,7 +47,7 @@ impl<'a> Copier<'a> {
         &mut self,
         mut scan: LayoutScan,
         switch: &mut Switch<'_>,
-        on_progress: &mut ProgressCallback,
+        on_progress: &mut ProgressCallback<'_>,
     ) -> Result<()> {
         let mut page = scan.next().await?;
         while let Some(read) = page.take() {
@@ -72,7 +72,7 @@ impl<'a> Copier<'a> {
         &mut self,
         switch: &mut Switch<'_>,
         migrated: &mut Migrated,
-        on_progress: &mut ProgressCallback,
+        on_progress: &mut ProgressCallback<'_>,
     ) -> Result<CaughtUp> {
         let mut expected = Expected::default();
         let mut scan = self.scan(self.migration.old);
@@ -164,7 +164,7 @@ impl<'a> Copier<'a> {
     }
 }
 
-fn report(on_progress: &mut ProgressCallback, progress: &Progress) {
+fn report(on_progress: &mut ProgressCallback<'_>, progress: &Progress) {
     if let Some(report) = on_progress {
         report(progress);
     }

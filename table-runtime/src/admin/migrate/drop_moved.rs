@@ -27,10 +27,10 @@ use crate::{
 
 /// The deletion of moved entities, which runs when it is awaited: see [`Tables::drop_moved`].
 #[must_use = "nothing is deleted until it is awaited"]
-pub struct DropMoved {
+pub struct DropMoved<'a> {
     tables: Tables,
     schema: Schema,
-    on_progress: ProgressCallback,
+    on_progress: ProgressCallback<'a>,
 }
 
 /// The result of the deletion of moved entities.
@@ -43,17 +43,17 @@ pub struct DroppedEntity {
     pub tables: Vec<String>,
 }
 
-impl DropMoved {
+impl<'a> DropMoved<'a> {
     /// Reports the progress after each page of rows.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'static) -> Self {
+    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(report));
         self
     }
 }
 
-impl IntoFuture for DropMoved {
+impl<'a> IntoFuture for DropMoved<'a> {
     type Output = Result<DroppedEntity>;
-    type IntoFuture = BoxFuture<'static, Result<DroppedEntity>>;
+    type IntoFuture = BoxFuture<'a, Result<DroppedEntity>>;
 
     fn into_future(self) -> Self::IntoFuture {
         let running = self.tables.begin_operation(|| self.schema.operation("drop_moved"));
@@ -61,7 +61,7 @@ impl IntoFuture for DropMoved {
     }
 }
 
-impl fmt::Debug for DropMoved {
+impl fmt::Debug for DropMoved<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DropMoved").field("table", &self.schema.table()).finish_non_exhaustive()
     }
@@ -78,12 +78,12 @@ impl Tables {
     ///
     /// # Errors
     /// Returns [`Error::Query`] if the entity was not moved, and the errors of the store.
-    pub fn drop_moved<E: TableEntity>(&self) -> DropMoved {
+    pub fn drop_moved<'a, E: TableEntity>(&self) -> DropMoved<'a> {
         DropMoved { tables: self.clone(), schema: Schema::of::<E>(), on_progress: None }
     }
 }
 
-async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved) -> Result<DroppedEntity> {
+async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved<'_>) -> Result<DroppedEntity> {
     let (catalog, primary) = read(&tables, schema).await?;
     let mut dropped = DroppedEntity::default();
     // Others may use the place since.

@@ -48,7 +48,8 @@ impl<'a> Switch<'a> {
         let (old_id, new_id) = (old.own_id(), new.own_id());
         if old_id.entity == new_id.entity && old_id.table.eq_ignore_ascii_case(new_id.table) {
             let problem = format!(
-                "the old and the new struct are both `{}` in this table; give the new one another table, with \
+                "the old and the new struct are both `{}` in this table; a version of a struct reads older rows by `#[table(version = …, \
+                 from = …)]`, and needs no migration; for other keys, give the new one another table, with \
                  `#[table(name = \"…\")]`, or another name",
                 new_id.entity
             );

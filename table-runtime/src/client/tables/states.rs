@@ -262,7 +262,7 @@ impl Catalog {
         named(id.entity).or_else(|| named(id.was?))
     }
 
-    /// Returns the constant partition keys of other entities in the table. Their rows are told apart by them from those of an
+    /// Returns the constant partition keys of other entities in the table. Their rows differ by them from those of an
     /// entity whose partition key has parts.
     pub fn constant_partitions(&self, id: &LayoutId, own: &LayoutInfo) -> BTreeSet<String> {
         if own.partition.is_empty() {

@@ -13,6 +13,7 @@ pub mod generic;
 pub mod groups;
 pub mod index_paths;
 pub mod indexes;
+pub mod jobs;
 pub mod lifecycle;
 pub mod lints;
 pub mod names;

@@ -27,6 +27,11 @@ async fn count_of<K>(tables: &Tables, source: K) -> Result<usize> {
     Event::<K>::by_key(source).count(tables).await
 }
 
+async fn append<K>(tables: &Tables, event: Event<K>) -> Result<()> {
+    tables.insert(&event).await?;
+    Ok(())
+}
+
 async fn run(tables: &Tables, post: Post) -> Result<()> {
     tables.remove(post.key()).await?;
     Setting::key("all", "theme").get(tables).await?;

@@ -1,0 +1,50 @@
+//! The closure of a job may borrow what it changes.
+
+use table_runtime::{Result, TableEntity, Tables};
+
+#[derive(TableEntity)]
+#[table(expires = until)]
+pub struct Session {
+    #[partition_key]
+    pub user: String,
+    #[row_key]
+    pub token: String,
+    #[index(device, same_partition)]
+    pub device: String,
+    pub until: std::time::SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Logins")]
+pub struct Login {
+    #[partition_key]
+    pub user: String,
+    #[row_key]
+    pub token: String,
+}
+
+impl From<Session> for Login {
+    fn from(session: Session) -> Self {
+        Self { user: session.user, token: session.token }
+    }
+}
+
+pub async fn run(tables: &Tables) -> Result<usize> {
+    let (mut pages, mut entities) = (0, 0);
+    drop(tables.verify::<Session>().progress(|_| pages += 1).await?);
+    tables.repair::<Session>().progress(|_| pages += 1).await?;
+    tables.backfill::<Session>("device").progress(|_| pages += 1).await?;
+    tables.sweep::<Session>().progress(|progress| entities = progress.removed).await?;
+    tables.migrate::<Session, Login>().progress(|_| pages += 1).await?;
+    tables.drop_moved::<Session>().progress(|_| pages += 1).await?;
+    tables.drop_index::<Session>("device").progress(|_| pages += 1).await?;
+    Ok(pages + entities)
+}
+
+/// A job without a closure, or with one that owns what it needs, is a task.
+pub fn task(tables: Tables) -> Box<dyn Future<Output = Result<()>> + Send> {
+    Box::new(async move {
+        tables.repair::<Session>().progress(|progress| println!("{progress:?}")).await?;
+        Ok(())
+    })
+}

@@ -1,0 +1,3 @@
+use table_runtime::ParseETagError;
+
+fn main() {}
