@@ -9,7 +9,7 @@ use crate::model::{
     entity::TableEntity,
     hints::{
         Absent, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, Compute, ComputedByService, EmptyText, NewFilter,
-        Order, TableStorage, TextSearch, Unset, missing,
+        NotCondition, Order, TableStorage, TextSearch, Unset, missing,
     },
     layout::{Parts, PropertyInfo, joined},
     property::{
@@ -180,6 +180,7 @@ impl HasOrder for ByOrder {}
     message = "this property cannot be compared",
     label = "stored as JSON, with `large`, or as several properties",
     note = "compare a field of a struct: `c.address.city.eq(\"x\")`; ask an enum for its variant: `c.payment.is_card()`",
+    note = "an element of a list: `#[index(tag, each)]` on the field, and `Post::by_tag(…).eq(\"…\")`",
     note = "store what you filter by as a property of its own, not in JSON"
 )]
 pub trait HasEquality: Sealed {}
@@ -348,6 +349,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
             to_lowercase(), to_uppercase(), len(), lower(), upper(), trim(), as_str(), to_string(), abs(),
             eq_ignore_case(_), eq_ignore_ascii_case(_)
     }
+    missing! { NotCondition: and(_), or(_), not() }
     missing! { ComputedByService: max(), min(), sum(), count(), avg(), abs_diff(_) }
     missing! { EmptyText: is_empty() }
     missing! { ColumnOfTime: year(), month(), day(), hour(), date() }

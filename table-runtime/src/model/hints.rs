@@ -254,6 +254,8 @@ hints! {
         "compare the column itself: `post.title.eq(\"Keys\")`",
         "comparisons without regard to case: `#[index(title, lowercase, …)]`, and `Post::by_title(…).eq(\"keys\")`",
         "for anything else, read the entities and look at each";
+    NotCondition: "a column is not a condition", "compare it before",
+        "a `bool`: `post.published.eq(true).and(post.likes.ge(1))`";
     ComputedByService: "the service computes nothing from a column", "remove this call",
         "read the rows with `for_each` or `all`, and compute the result from them";
     EmptyText: "a column is not a value", "compare it with an empty text",

@@ -38,6 +38,9 @@ fn answer(error: Error) {
 
 async fn run(tables: &Tables, user: &str) -> Result<()> {
     Entry::by_key("acme").eq(user).all(tables).await?;
+    Entry::by_key("acme").eq(42).first(tables).await?;
+    Entry::by_key("acme").filter(Entry::FIELDS.title().eq("Keys")).all(tables).await?;
+    Entry::by_key("acme").filter(|entry| entry.title.and(entry.title.eq("Keys"))).all(tables).await?;
     let page = Entry::by_title("acme").page(tables, 20, None).await?;
     println!("{:?}", page.with_etags());
     Ok(())
