@@ -505,16 +505,13 @@ impl Keys {
         self.given.iter().any(|(name, meta)| matches!(meta, Meta::Path(_)) && is_name(name) && !is_known(name))
     }
 
-    /// Returns true if this flag is written with a list in parentheses.
-    pub(crate) fn lists_of(&self, key: &str) -> bool {
-        self.given.iter().any(|(name, meta)| matches!(meta, Meta::List(_)) && name == key)
-    }
-
-    /// Takes a flag with a list in parentheses, which belongs into `row(…)`, and reports it.
-    pub(crate) fn refuse_list(&mut self, key: &'static str, errors: &mut Errors) {
-        if let Some(Meta::List(list)) = self.take(key, errors) {
-            errors.on(&list, format_args!("a key names its fields; write `row({key}({}))`", list.tokens));
-        }
+    /// Takes a flag that is written with a list in parentheses, which belongs into `row(…)`, and reports it. Returns true if
+    /// there is one.
+    pub(crate) fn refuse_list(&mut self, flag: &str, errors: &mut Errors) -> bool {
+        let listed = self.given.extract_if(.., |(name, meta)| name == flag && matches!(meta, Meta::List(_))).next();
+        let Some((_, Meta::List(list))) = listed else { return false };
+        errors.on(&list, format_args!("a key names its fields; write `row({flag}({}))`", list.tokens));
+        true
     }
 
     /// Reports the keys that are names of fields, and that no caller took. On a field, another attribute is needed.

@@ -35,7 +35,7 @@ use table_store::{
 ///
 /// # futures::executor::block_on(async {
 /// let (embedded, embedded_requests) = Counting::new(InMemoryBackend::new()?);
-/// let (like_service, service_requests) = Counting::new(PartitionReach(InMemoryBackend::new()?));
+/// let (like_service, service_requests) = Counting::new(PartitionReach::new(InMemoryBackend::new()?));
 /// let (embedded, like_service) = (Tables::new(embedded), Tables::new(like_service));
 /// for tables in [&embedded, &like_service] {
 ///     tables.create::<Member>().await?;

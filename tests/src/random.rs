@@ -71,7 +71,7 @@ impl Seeds {
     pub fn of_environment(quick: u64) -> Self {
         match env::var("TABLE_TESTS_SEED") {
             Ok(seed) => Self::One(seed.parse().expect("TABLE_TESTS_SEED is a number")),
-            Err(_) => Self::First(quick * Depth::choose(1, 3, 40)),
+            Err(_) => Self::First(quick * Depth::choose(1, 5, 40)),
         }
     }
 

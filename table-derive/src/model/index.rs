@@ -176,10 +176,7 @@ impl Index {
             None if keys.lists(|name| !FLAGS.contains(&name) && base.fields.iter().any(|field| field.name == name)) => {
                 None
             }
-            None if keys.lists_of("each") => {
-                keys.refuse_list("each", errors);
-                None
-            }
+            None if keys.refuse_list("each", errors) => None,
             // Keys in the words of other databases, each of which is an error of its own.
             None if KEYS_ELSEWHERE.iter().any(|key| keys.has(key)) => None,
             None => {

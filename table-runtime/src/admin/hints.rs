@@ -1,9 +1,10 @@
 //! Functions that users expect of jobs: see [`hints`](table_store::unstable::hints).
 
 use super::{
+    catalog::DropIndex,
     create::Create,
     jobs::{Backfill, Repair, Sweep, Verified, Verify},
-    migrate::Migrate,
+    migrate::{DropMoved, Migrate},
 };
 use crate::model::hints::{
     AndEntity, AwaitJob, DryRun, IsEmpty, OfVerify, OneEntityJob, RunAgain, RunJob, SweepAge, missing,
@@ -27,6 +28,8 @@ missing_of_jobs! {
     Sweep<'_, E>, E;
     Verify<'_>;
     Migrate<'_>;
+    DropMoved<'_>;
+    DropIndex<'_>;
 }
 
 impl<E> Sweep<'_, E> {

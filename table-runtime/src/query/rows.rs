@@ -342,9 +342,9 @@ impl<V, P, A> Rows<V, P, A> {
 
     /// Calls `each` with every row, in key order. Reads pages of up to 1000 rows, and keeps none of them.
     ///
-    /// With [`select`](Self::select) of a [`Projection`](crate::Projection) that has a lifetime, the fields borrow from the rows, so that
-    /// nothing is allocated for a row on the embedded store: for sums, searches and exports of many rows. Without
-    /// `select`, each row is an entity or copy of its own, as in [`all`](Self::all).
+    /// With [`select`](Self::select) of a [`Projection`](crate::Projection) that has a lifetime, the fields borrow from the
+    /// rows, so that nothing is allocated for a row on the embedded store: for sums, searches and exports of many rows.
+    /// Without `select`, each row is an entity or copy of its own, as in [`all`](Self::all).
     ///
     /// The closure returns nothing. To keep an error of its own, let it capture an `Option` and do nothing once that is
     /// set; to end early, use [`take`](Self::take) or [`stream`](Self::stream).

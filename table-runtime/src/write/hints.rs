@@ -1,4 +1,5 @@
-//! Verbs that users of other libraries expect on [`Tables`], [`Transaction`] and [`Bulk`]: see [`hints`](table_store::unstable::hints).
+//! Verbs that users of other libraries expect on [`Tables`], [`Transaction`] and [`Bulk`]: see
+//! [`hints`](table_store::unstable::hints).
 
 use std::{
     future::Ready,

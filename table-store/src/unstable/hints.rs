@@ -30,7 +30,12 @@ macro_rules! missing {
     // Each function, with its visibility and its list of parameters.
     (@ $hint:tt $vis:vis $name:ident<$($parameter:ident),+>($($arguments:tt)*) -> $returned:ty) => {
         #[doc(hidden)]
-        #[allow(clippy::should_implement_trait, clippy::new_ret_no_self, clippy::iter_not_returning_iterator, reason = "it cannot be called")]
+        #[allow(
+            clippy::should_implement_trait,
+            clippy::new_ret_no_self,
+            clippy::iter_not_returning_iterator,
+            reason = "it cannot be called"
+        )]
         $vis fn $name<$($parameter),+>($($arguments)*) -> $returned
         where
             Self: Sized,
