@@ -594,10 +594,9 @@ mod tests {
         rows.into_iter().map(|(keys, (_, properties))| (keys, properties)).collect()
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
+    depth::laws! {
+        256;
 
-        #[test]
         fn tasks_of_one_commit_have_the_outcome_of_one_commit_each(
             given in prop::collection::vec(given(), 1..24),
         ) {

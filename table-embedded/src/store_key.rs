@@ -189,10 +189,9 @@ pub(super) mod tests {
             .prop_map(String::from_iter)
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20_000))]
+    depth::laws! {
+        20_000;
 
-        #[test]
         fn bytes_are_in_the_order_of_utf16_units(left in (key(), key()), right in (key(), key())) {
             let units = |(partition, row): &(String, String)| {
                 (partition.encode_utf16().collect::<Vec<_>>(), row.encode_utf16().collect::<Vec<_>>())
@@ -200,7 +199,6 @@ pub(super) mod tests {
             prop_assert_eq!(encode(&left.0, &left.1).cmp(&encode(&right.0, &right.1)), units(&left).cmp(&units(&right)));
         }
 
-        #[test]
         fn keys_read_back(partition in key(), row in key()) {
             let stored = encode(&partition, &row);
             for partition in [partition.clone(), partition.repeat(50)] {
@@ -211,14 +209,12 @@ pub(super) mod tests {
             prop_assert_eq!((&*found_partition, &*found_row), (&*partition, &*row));
         }
 
-        #[test]
         fn a_partition_ends_before_the_next_one(partition in key(), row in key(), other in key()) {
             let (stored, past) = (encode(&other, &row), past_partition(&partition));
             let within = stored >= encode(&partition, "") && stored < past;
             prop_assert_eq!(within, partition == other);
         }
 
-        #[test]
         fn any_bytes_are_read_or_refused(bytes in any::<Vec<u8>>()) {
             let _ = decode(&bytes);
         }

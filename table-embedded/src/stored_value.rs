@@ -141,8 +141,9 @@ mod tests {
         assert_eq!(value, expected);
     }
 
-    proptest! {
-        #[test]
+    depth::laws! {
+        256;
+
         fn a_changed_byte_is_found(
             text in any::<String>(), key in prop::collection::vec(any::<u8>(), 1..40), at in any::<prop::sample::Index>(), flip in 1_u8..,
         ) {
@@ -155,7 +156,6 @@ mod tests {
             prop_assert!(StoredValue::read(other_key, other_value).is_err());
         }
 
-        #[test]
         fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), OVERHEAD..100)) {
             bytes[0] = VERSION;
             let (value, sum) = bytes.split_last_chunk_mut::<CHECKSUM>().expect("room for it");

@@ -715,19 +715,17 @@ fn check_model<B: Backend>(mut store: B, reopen: impl Fn(B) -> B, steps: Vec<Ste
     Ok(())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+depth::laws! {
+    256;
 
-    #[test]
     fn memory_behaves_like_a_map_in_utf16_order(steps in prop::collection::vec(step(), 1..60)) {
         check_model(memory(), |store| store, steps)?;
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+depth::laws! {
+    24;
 
-    #[test]
     fn a_file_behaves_like_a_map_in_utf16_order(steps in prop::collection::vec(step(), 1..40)) {
         let (folder, store) = file();
         let reopen = |store| {

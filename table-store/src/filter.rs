@@ -319,10 +319,9 @@ mod tests {
         ]
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(50_000))]
+    depth::laws! {
+        50_000;
 
-        #[test]
         fn numbers_of_all_types_are_compared_exactly(left in number(), right in number()) {
             let (left, right) = (left.as_ref(), right.as_ref());
             prop_assert_eq!(compare(left, right), expected(left, right));

@@ -1,8 +1,8 @@
 //! Random choices that a seed determines, on every platform and with every version of every crate.
 
-use std::{env, ops::Range};
+use std::env;
 
-use explorer::depth::Depth;
+use depth::Depth;
 
 /// Generator of random numbers (`SplitMix64`).
 #[derive(Clone, Debug)]
@@ -53,33 +53,19 @@ impl Random {
     }
 }
 
-/// Seeds that a test program runs.
-#[derive(Clone, Copy, Debug)]
-pub enum Seeds {
-    /// First seeds, of this number.
-    First(u64),
-    /// A single seed (`TABLE_TESTS_SEED`).
-    One(u64),
-}
-
-impl Seeds {
-    /// Returns the seed of the environment. If it asks for none, returns the first `quick` seeds, or more of them if the
-    /// searches are [deeper](Depth).
-    ///
-    /// # Panics
-    /// If a variable has a wrong value.
-    pub fn of_environment(quick: u64) -> Self {
-        match env::var("TABLE_TESTS_SEED") {
-            Ok(seed) => Self::One(seed.parse().expect("TABLE_TESTS_SEED is a number")),
-            Err(_) => Self::First(quick * Depth::choose(1, 5, 40)),
-        }
+/// Returns the seeds that a test runs: the one of the environment (`TABLE_TESTS_SEED`), or the first `quick` seeds. A
+/// [deeper](Depth) search runs more of them, and a full one then runs as many new ones.
+///
+/// # Panics
+/// If a variable has a wrong value.
+pub fn seeds(quick: u64) -> Vec<u64> {
+    if let Ok(seed) = env::var("TABLE_TESTS_SEED") {
+        return vec![seed.parse().expect("TABLE_TESTS_SEED is a number")];
     }
-
-    /// Returns the seeds.
-    pub fn range(self) -> Range<u64> {
-        match self {
-            Self::First(count) => 0..count,
-            Self::One(seed) => seed..seed + 1,
-        }
+    let first = 0..quick * Depth::choose(1, 5, 40);
+    if !Depth::Full.is_reached() {
+        return first.collect();
     }
+    let new = depth::new_seed();
+    first.clone().chain(first.map(|seed| new.wrapping_add(seed))).collect()
 }

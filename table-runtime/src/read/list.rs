@@ -223,8 +223,9 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
+    depth::laws! {
+        256;
+
         fn a_written_list_is_read_unchanged(entities: std::collections::BTreeSet<String>, limit in 30_usize..100) {
             let mut rows = Vec::new();
             for entity in &entities {

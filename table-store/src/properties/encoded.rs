@@ -376,10 +376,9 @@ mod tests {
         }
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4096))]
+    depth::laws! {
+        4096;
 
-        #[test]
         fn a_name_in_two_pieces_is_the_whole_name(outer in "[a_]{0,3}", inner in "[a_]{0,3}", other in "[a_]{0,7}") {
             let name = PropertyName { outer: &outer, inner: &inner };
             let whole = name.to_string();
@@ -393,7 +392,6 @@ mod tests {
             prop_assert_eq!(next_if(&mut &as_whole[..], name, PropertyType::INT32), Some(ValueRef::Int32(1)));
         }
 
-        #[test]
         fn a_property_reads_back(name in any::<String>(), value in value(), more in any::<Vec<u8>>()) {
             let property = (name.as_str(), value.as_ref());
             let ty = type_of(property.1);
@@ -428,7 +426,6 @@ mod tests {
             }
         }
 
-        #[test]
         fn damaged_bytes_are_refused_or_read_in_one_way(
             name in prop::collection::vec(any::<u8>(), 0..3),
             tail in prop::collection::vec(prop_oneof![Just(0xFF), Just(0x7F), 0_u8..9, any::<u8>()], 0..24),

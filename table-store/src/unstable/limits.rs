@@ -268,10 +268,9 @@ mod tests {
     use super::*;
     use crate::Properties;
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1024))]
+    depth::laws! {
+        1024;
 
-        #[test]
         fn ascii_keys_are_checked_like_others(key in "[ -~\\x00-\\x1F\\x7F-\\u{A0}é]{0,12}") {
             let expected = key.chars().find(|character| forbidden_in_keys(*character));
             prop_assert_eq!(first_forbidden(&key), expected);
@@ -279,13 +278,11 @@ mod tests {
             prop_assert_eq!(first_forbidden(&format!("é{key}")), expected);
         }
 
-        #[test]
         fn ascii_names_are_checked_like_others(name in "[a-zA-Z0-9_ .é]{0,6}") {
             // A letter at the end that is not ASCII does not change whether a name is one, unless it is the first.
             prop_assert_eq!(is_name(&name), !name.is_empty() && is_name(&format!("{name}é")));
         }
 
-        #[test]
         fn the_service_counts_less_than_five_bytes_for_each_encoded_one(
             name in "[a-zé]{1,3}", text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..9),
         ) {

@@ -164,15 +164,13 @@ mod tests {
         prop::collection::vec(prop_oneof![corner, legal], 0..4).prop_map(String::from_iter)
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20_000))]
+    depth::laws! {
+        20_000;
 
-        #[test]
         fn keys_compare_by_utf16_unit(left in key(), right in key()) {
             prop_assert_eq!(compare(&left, &right), units(&left).cmp(&units(&right)));
         }
 
-        #[test]
         fn a_prefix_range_holds_exactly_the_keys_with_the_prefix(prefix in key(), tail in key(), other in key()) {
             let KeyRange { to, .. } = prefixed(&prefix);
             let holds = |key: &str| {

@@ -36,11 +36,12 @@ use std::{
     collections::HashSet,
     fmt::{self, Write},
     marker::PhantomData,
-    panic::{AssertUnwindSafe, catch_unwind},
+    num::NonZero,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
     thread,
@@ -56,7 +57,7 @@ use table_runtime::{
 };
 
 use crate::{
-    form::{Alike, Form, Seal},
+    form::{Alike, Form},
     past::{Event, Learned, Past, request_form},
     plain::Plain,
 };
@@ -236,6 +237,31 @@ pub enum Progress<'a, T> {
     Crashed,
 }
 
+/// Calls `explore` with each of the sets, on as many threads as there are processors. Returns the results in any order.
+///
+/// # Errors
+/// One of the errors. The other threads end with the set that they have begun.
+///
+/// # Panics
+/// If `explore` panics.
+pub fn side_by_side<S: Sync, T: Send>(sets: &[S], explore: impl Fn(&S) -> Result<T> + Sync) -> Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut explored = Vec::new();
+        while let Some(set) = sets.get(next.fetch_add(1, Ordering::Relaxed)) {
+            explored.push(explore(set).inspect_err(|_| next.store(sets.len(), Ordering::Relaxed))?);
+        }
+        Ok(explored)
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let explored: Result<Vec<_>> =
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect();
+        Ok(explored?.into_iter().flatten().collect())
+    })
+}
+
 impl<T> Seen<'_, T> {
     /// Checks whether every operation has ended or crashed.
     pub fn is_at_rest(&self) -> bool {
@@ -312,7 +338,7 @@ enum Step {
 }
 
 /// The hash that distinguishes a state from others.
-type Key = [u64; 2];
+type Key = u128;
 
 struct Search<'a> {
     how: Explorer,
@@ -555,10 +581,9 @@ impl Run {
         let mut tables = Form::default();
         alike.seal(&tables.text(store.names().join(" ")).seal());
         alike.time(store.monotonic());
-        let epoch = store.epoch().get();
-        store.for_each_row(|table, row| {
+        store.for_each_seal(|seal| {
             alike.number(ROW);
-            alike.seal(&Seal::of_row(table, row, row.timestamp.get() - epoch));
+            alike.seal(seal);
         });
         for (op, task) in self.tasks.iter().enumerate() {
             let change = change.filter(|(changed, _)| *changed == op).map(|(_, change)| change);

@@ -10,6 +10,7 @@ use table_runtime::{
     Guid,
     row::{Properties, PropertiesRef, RowRef, ValueRef},
 };
+use twox_hash::XxHash3_128;
 
 /// The properties that hold random ids of writes.
 const RANDOM: [&str; 2] = ["WriteId", "IndexPending"];
@@ -113,6 +114,13 @@ impl Seal {
     }
 }
 
+impl Seal {
+    /// Returns the hash of the form without its versions and ids.
+    pub const fn without_names(&self) -> u64 {
+        self.hash
+    }
+}
+
 impl Form {
     /// Returns the seal of the form.
     pub fn seal(&self) -> Seal {
@@ -141,14 +149,14 @@ impl Form {
 /// Two programs that did the same have the same numbers, for any random ids and any order of their writes.
 #[derive(Debug, Default)]
 pub struct Alike {
-    numbers: Vec<u64>,
+    numbers: Vec<u8>,
     names: Vec<Name>,
 }
 
 impl Alike {
     /// Adds a seal.
     pub fn seal(&mut self, seal: &Seal) {
-        self.numbers.push(seal.hash);
+        self.put(seal.hash);
         for name in &seal.names {
             let place = place(&mut self.names, *name);
             self.number(place);
@@ -157,21 +165,21 @@ impl Alike {
 
     /// Adds a number.
     pub fn number(&mut self, number: usize) {
-        self.numbers.push(u64::try_from(number).unwrap_or(u64::MAX));
+        self.put(u64::try_from(number).unwrap_or(u64::MAX));
     }
 
     /// Adds a time.
     pub fn time(&mut self, time: Duration) {
-        self.numbers.push(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.put(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    fn put(&mut self, number: u64) {
+        self.numbers.extend(number.to_le_bytes());
     }
 
     /// Returns a hash of all seals and numbers.
-    pub fn hash(&self) -> [u64; 2] {
-        [0, 1].map(|salt| {
-            let mut hasher = DefaultHasher::new();
-            (salt, &self.numbers).hash(&mut hasher);
-            hasher.finish()
-        })
+    pub fn hash(&self) -> u128 {
+        XxHash3_128::oneshot(&self.numbers)
     }
 }
 

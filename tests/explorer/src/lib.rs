@@ -2,7 +2,6 @@
 //!
 //! The package is optimised while the tests are not, because the search takes most of their time.
 
-pub mod depth;
 pub mod explore;
 pub mod form;
 pub mod items;

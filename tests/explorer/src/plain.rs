@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     ops::RangeBounds,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -19,6 +19,8 @@ use table_runtime::{
     row::{Properties, PropertiesRef, Row, RowId, RowRef},
 };
 
+use crate::form::Seal;
+
 /// A store with the semantics of the service. Each request is answered when it is polled first.
 ///
 /// The writes are numbered. The time stamp and the ETag of a row are as many ticks after the epoch of the store as the
@@ -28,10 +30,11 @@ use table_runtime::{
 #[derive(Clone)]
 pub struct Plain(Arc<Mutex<State>>);
 
+/// Copies share tables and rows, because most of the stores of a search differ in one row.
 #[derive(Clone)]
 struct State {
     /// The tables by their names in lower case, since the service ignores case.
-    tables: BTreeMap<String, Table>,
+    tables: BTreeMap<String, Arc<Table>>,
     epoch: Ticks,
     /// The number of the last write.
     version: u64,
@@ -43,7 +46,7 @@ struct State {
 #[derive(Clone)]
 struct Table {
     name: String,
-    rows: BTreeMap<Keys, Arc<Stored>>,
+    rows: BTreeMap<Arc<Keys>, Arc<Stored>>,
 }
 
 /// A partition key and a row key.
@@ -58,6 +61,8 @@ struct Stored {
     properties: Properties,
     written: Ticks,
     version: u64,
+    /// The row's seal, once it was asked for.
+    seal: OnceLock<Seal>,
 }
 
 impl Ord for Key {
@@ -124,6 +129,19 @@ impl Plain {
         }
     }
 
+    /// Calls `read` with the seal of each row, in the order of tables and keys.
+    pub fn for_each_seal(&self, mut read: impl FnMut(&Seal)) {
+        for table in self.lock().tables.values() {
+            for (keys, stored) in &table.rows {
+                read(
+                    stored
+                        .seal
+                        .get_or_init(|| Seal::of_row(&table.name, stored.row(keys, None).as_ref(), stored.version)),
+                );
+            }
+        }
+    }
+
     /// Returns each row with the name of its table, in the order of tables and keys.
     pub fn rows(&self) -> Vec<(String, Row)> {
         let mut rows = Vec::new();
@@ -154,7 +172,8 @@ impl Default for Plain {
 impl fmt::Display for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for table in self.lock().tables.values() {
-            for ((partition_key, row_key), stored) in &table.rows {
+            for (keys, stored) in &table.rows {
+                let (partition_key, row_key) = &**keys;
                 let Stored { properties, version, .. } = &**stored;
                 writeln!(f, "{}('{}','{}') v{version} {properties:?}", table.name, partition_key.0, row_key.0)?;
             }
@@ -175,14 +194,17 @@ impl State {
     }
 
     fn table(&self, table: &str) -> Result<&Table> {
-        self.tables.get(&table.to_ascii_lowercase()).ok_or_else(|| Error::TableNotFound(table.to_owned().into()))
+        self.tables
+            .get(&table.to_ascii_lowercase())
+            .map(|table| &**table)
+            .ok_or_else(|| Error::TableNotFound(table.to_owned().into()))
     }
 
     fn create_table(&mut self, table: &str) -> bool {
         let mut new = false;
         self.tables.entry(table.to_ascii_lowercase()).or_insert_with(|| {
             new = true;
-            Table { name: table.to_owned(), rows: BTreeMap::new() }
+            Arc::new(Table { name: table.to_owned(), rows: BTreeMap::new() })
         });
         new
     }
@@ -204,7 +226,7 @@ impl State {
                 Partitions::Range(range) => range.contains(&keys.0.0),
             };
             let holds = || scan.filter.as_ref().is_none_or(|filter| filter.holds(stored.properties.as_ref()));
-            in_partitions && range.contains(&keys.1) && after.as_ref().is_none_or(|after| *keys > after) && holds()
+            in_partitions && range.contains(&keys.1) && after.as_ref().is_none_or(|after| ***keys > *after) && holds()
         });
         let mut page = Page::default();
         let limit = usize::try_from(scan.page).unwrap_or(usize::MAX);
@@ -230,7 +252,8 @@ impl State {
                 let keys = (Key::from(&*group.partition_key), Key::from(&*operation.row_key));
                 let row = table.rows.get(&keys);
                 let properties = leave(group, operation, row.map(|row| &**row)).map_err(failed)?;
-                let stored = properties.map(|properties| Arc::new(Stored { properties, written, version }));
+                let stored = properties
+                    .map(|properties| Arc::new(Stored { properties, written, version, seal: OnceLock::new() }));
                 left.push((group.table.to_ascii_lowercase(), keys, stored));
                 etags.push((!matches!(operation.action, Action::Delete(_))).then(|| ETag::from(written)));
             }
@@ -239,9 +262,10 @@ impl State {
         self.version = version;
         for (table, keys, row) in left {
             let Some(table) = self.tables.get_mut(&table) else { continue };
+            let rows = &mut Arc::make_mut(table).rows;
             match row {
-                Some(row) => drop(table.rows.insert(keys, row)),
-                None => drop(table.rows.remove(&keys)),
+                Some(row) => drop(rows.insert(Arc::new(keys), row)),
+                None => drop(rows.remove(&keys)),
             }
         }
         Ok(etags)

@@ -7,9 +7,9 @@
 use std::{cell::RefCell, collections::HashSet, future::poll_fn, pin::pin, task::Poll, time::SystemTime};
 
 use anyhow::{Context, Result, ensure};
+use depth::Depth;
 use explorer::{
-    depth::Depth,
-    explore::{Crashes, Explorer, Op, Progress, Seen, Stage, staged},
+    explore::{Crashes, Explorer, Op, Progress, Seen, Stage, side_by_side, staged},
     items::contents,
     plain::Plain,
 };
@@ -279,7 +279,7 @@ async fn seen_at<K: Kind>(store: &Plain, seconds: u64) -> Result<Vec<Fields>> {
 async fn check<K: Kind>(
     seen: &Seen<'_, Outcome>,
     acts: &[(By, Act)],
-    visited: &RefCell<HashSet<String>>,
+    visited: &RefCell<HashSet<Vec<u64>>>,
 ) -> Result<()> {
     // For the first moment, each committed item is visible.
     let is_new = visited.borrow_mut().insert(contents(&seen.store));
@@ -403,7 +403,11 @@ fn pairs(behind: &[Act], ahead: &[Act]) -> Vec<[(By, Act); 2]> {
 }
 
 fn explore_pairs<K: Kind>(reach: Reach, items: &[(u32, u32)], behind: &[Act], ahead: &[Act]) -> Result<()> {
-    pairs(behind, ahead).iter().try_for_each(|pair| explore::<K>(reach, items, pair))
+    explore_each::<K>(reach, items, &pairs(behind, ahead))
+}
+
+fn explore_each<K: Kind>(reach: Reach, items: &[(u32, u32)], pairs: &[[(By, Act); 2]]) -> Result<()> {
+    side_by_side(pairs, |pair| explore::<K>(reach, items, pair)).map(drop)
 }
 
 /// Checks whether two operations make each other begin again, in steps, so that they have more than 100,000 states.
@@ -444,7 +448,7 @@ fn items_with_indexes_in_other_partitions() -> Result<()> {
     // Two inserts of one entity that take over one claim have millions of states. `items_with_a_list_and_a_claim` has them.
     let inserts_one = |(_, act): &(By, Act)| matches!(act, Insert(2, _) | Upsert(2, _));
     pairs.retain(|pair| !pair.iter().all(inserts_one) && (!is_large(*pair) || Depth::Full.is_reached()));
-    pairs.iter().try_for_each(|pair| explore::<elsewhere::Item>(Reach::Partition, STARTS[0], pair))
+    explore_each::<elsewhere::Item>(Reach::Partition, STARTS[0], &pairs)
 }
 
 #[test]

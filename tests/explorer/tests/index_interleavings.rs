@@ -7,8 +7,8 @@
 use std::{cell::RefCell, collections::HashSet, future::poll_fn, pin::pin, task::Poll, time::Instant};
 
 use anyhow::{Context, Result, ensure};
+use depth::Depth;
 use explorer::{
-    depth::Depth,
     explore::{Explored, Explorer, Op, Progress, Seen, Stage, op, staged},
     items::{
         self, Fields, ItemKind, Write, clashes, contents, fill, fixed, has_elements, has_several_unique_values,
@@ -311,7 +311,7 @@ struct Check<'a> {
     kind: &'static dyn ItemKind,
     start: &'a [Fields],
     acts: &'a [Act],
-    visited: RefCell<HashSet<String>>,
+    visited: RefCell<HashSet<Vec<u64>>>,
 }
 
 impl Check<'_> {

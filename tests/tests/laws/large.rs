@@ -45,10 +45,9 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+tests::depth::laws! {
+    64;
 
-    #[test]
     fn what_is_written_is_read(
         body in text(),
         cover in prop::option::of(length().prop_map(|length| (0..2 * length).map(|at| (at % 253) as u8).collect())),

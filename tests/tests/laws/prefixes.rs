@@ -1,6 +1,9 @@
 //! The tables of tenants: whatever the prefixes and the names, no two tenants have one table.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use proptest::prelude::*;
 use table_runtime::{Result as Answer, Tables, backend::InMemoryBackend, testing::conformance};
@@ -26,31 +29,41 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
 }
 
-/// Returns the names of a tenant's tables, in lower case, with the number of the row that each has.
-fn dumped(tables: &Tables) -> Result<BTreeMap<String, String>, String> {
+/// The row keys of each of a tenant's tables, whose names are in lower case.
+type Rows = BTreeMap<String, BTreeSet<String>>;
+
+/// Returns all rows of a tenant.
+fn dumped(tables: &Tables) -> Result<Rows, String> {
     let mut lines = Vec::new();
     run(async { tables.dump(&mut lines).await }).map_err(|error| error.to_string())?;
     let lines = String::from_utf8(lines).expect("JSON");
     let rows = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a row"));
     let text = |row: &serde_json::Value, name: &str| row[name].as_str().map(str::to_owned);
-    // Some lines are no rows.
-    Ok(rows.filter_map(|row| Some((text(&row, "@table")?.to_lowercase(), text(&row, "RowKey")?))).collect())
+    let mut found = Rows::new();
+    for row in rows {
+        // Some lines are no rows.
+        if let (Some(table), Some(row_key)) = (text(&row, "@table"), text(&row, "RowKey")) {
+            found.entry(table.to_lowercase()).or_default().insert(row_key);
+        }
+    }
+    Ok(found)
 }
 
-proptest! {
-    #[test]
+tests::depth::laws! {
+    256;
+
     fn tenants_share_no_table(tables in prop::collection::vec((tenant(), name()), 1..12)) {
         let store = Plain::default();
         // What each tenant has written, by its prefix in lower case.
-        let mut written: BTreeMap<String, (Vec<String>, BTreeMap<String, String>)> = BTreeMap::new();
+        let mut written: BTreeMap<String, (Vec<String>, Rows)> = BTreeMap::new();
         for (number, (tenant, name)) in tables.iter().enumerate() {
             let line = format!(r#"{{"@table":"{name}","PartitionKey":"p","RowKey":"{number}"}}
 {{"@rows":1}}"#);
             let loaded = run(async { handle(&store, tenant).load(line.as_bytes()).await });
             if loaded.is_ok() {
                 let key = tenant.concat().to_lowercase();
-                let (_, rows) = written.entry(key).or_insert_with(|| (tenant.clone(), BTreeMap::new()));
-                rows.insert(name.to_lowercase(), number.to_string());
+                let (_, rows) = written.entry(key).or_insert_with(|| (tenant.clone(), Rows::new()));
+                rows.entry(name.to_lowercase()).or_default().insert(number.to_string());
             } else {
                 // Whoever cannot write there cannot read either.
                 let is_prefix = dumped(&handle(&store, tenant)).is_ok();

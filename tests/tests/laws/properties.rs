@@ -195,9 +195,10 @@ fn recorded_types_say_what_fields_read() {
     }
 }
 
-proptest! {
+tests::depth::laws! {
+    256;
+
     /// Filters compare texts, and find what a comparison of the values finds.
-    #[test]
     fn texts_have_the_order_of_their_values(
         one in any::<(u64, u128, i128)>(), other in any::<(u64, u128, i128)>(), days in any::<(u32, u32)>(),
     ) {
@@ -211,7 +212,6 @@ proptest! {
         prop_assert_eq!(text_of(&one).cmp(&text_of(&other)), one.cmp(&other));
     }
 
-    #[test]
     fn texts_read_back(long in any::<u64>(), wide in any::<u128>(), signed in any::<i128>(), address in any::<[u8; 16]>()) {
         prop_assert_eq!(read(&text_of(&long)), Some(long));
         prop_assert_eq!(read(&text_of(&wide)), Some(wide));

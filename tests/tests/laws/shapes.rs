@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fmt};
 
 use anyhow::Result;
 use table_runtime::{Property, TableEntity, Tables, backend::BackendExt};
-use tests::random::{Random, Seeds};
+use tests::random::{Random, seeds};
 use time::Date;
 
 /// A type with random values.
@@ -120,7 +120,7 @@ macro_rules! shapes {
 
             pub async fn check(tables: &Tables, backend: &dyn table_runtime::backend::Backend) -> Result<()> {
                 let known: BTreeSet<_> = Entity::layout().properties().map(|property| property.name).collect();
-                for seed in Seeds::of_environment(20).range() {
+                for seed in seeds(20) {
                     let random = &mut Random::new(seed);
                     let entity = Entity {
                         id: 1,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context, Result};
 use redb::ReadableTable;
 use table_runtime::{Error, TableEntity, Tables};
-use tests::random::{Random, Seeds};
+use tests::random::{Random, seeds};
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Posts")]
@@ -129,7 +129,7 @@ async fn read_all(file: &Path, posts: &BTreeMap<(String, u32), Post>) -> Result<
 #[test]
 fn no_read_returns_wrong_rows_of_a_damaged_file() -> Result<()> {
     const FLIPPED: usize = 64;
-    let seeds = Seeds::of_environment(60).range();
+    let seeds = seeds(60);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("sound.tables");
@@ -137,7 +137,7 @@ fn no_read_returns_wrong_rows_of_a_damaged_file() -> Result<()> {
     let sound = fs::read(&file)?;
     let damaged = folder.path().join("damaged.tables");
     let (mut wrong, mut found) = (Vec::new(), 0);
-    for seed in seeds.clone() {
+    for &seed in &seeds {
         let mut random = Random::new(seed);
         let mut bytes = sound.clone();
         // The bytes are spread over the whole file, or close together as in a lost sector.
@@ -150,14 +150,14 @@ fn no_read_returns_wrong_rows_of_a_damaged_file() -> Result<()> {
         let read =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.block_on(read_all(&damaged, &posts))));
         match read {
-            Ok(Ok(failed)) => found += u64::from(failed > 0),
+            Ok(Ok(failed)) => found += usize::from(failed > 0),
             Ok(Err(other)) => wrong.push(format!("seed {seed}: {other}")),
             Err(_) => wrong.push(format!("seed {seed}: a panic")),
         }
     }
     anyhow::ensure!(wrong.is_empty(), "{} of these files were read wrongly:\n{}", wrong.len(), wrong.join("\n"));
     // The test proves nothing unless most of the file is in use.
-    let files = seeds.end - seeds.start;
+    let files = seeds.len();
     anyhow::ensure!(found > files / 2 || files == 1, "damage was found in {found} of {files} files");
     Ok(())
 }

@@ -24,7 +24,7 @@ use table_runtime::{
 };
 use tests::{
     depth::Depth,
-    explore::{Explored, Explorer, Op, Progress, Seen, Stage, staged},
+    explore::{Explored, Explorer, Op, Progress, Seen, Stage, side_by_side, staged},
     items::contents,
     plain::Plain,
 };
@@ -488,7 +488,7 @@ impl Begin {
 struct Check<'a> {
     begin: Begin,
     acts: &'a [Act],
-    visited: RefCell<HashSet<String>>,
+    visited: RefCell<HashSet<Vec<u64>>>,
 }
 
 impl Check<'_> {
@@ -681,12 +681,10 @@ const MORE_DROPS: Sets = &[
 ];
 
 fn explore_all<P: Programs + 'static>(sets: Sets) -> Result<()> {
-    let (mut states, mut edges, began) = (0, 0, Instant::now());
-    for (begin, acts) in sets {
-        let explored = explore::<P>(*begin, acts)?;
-        states += explored.states;
-        edges += explored.edges;
-    }
+    let began = Instant::now();
+    let explored = side_by_side(sets, |(begin, acts)| explore::<P>(*begin, acts))?;
+    let states: usize = explored.iter().map(|explored| explored.states).sum();
+    let edges: usize = explored.iter().map(|explored| explored.edges).sum();
     println!("{} sets, {states} states, {edges} edges in {:?}", sets.len(), began.elapsed());
     Ok(())
 }

@@ -472,11 +472,10 @@ fn acts(name: u32, acts: Vec<Act>) -> Op<String> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+tests::depth::laws! {
+    64;
 
     /// Checks that leaving out known states loses no outcome.
-    #[test]
     fn the_memoised_search_visits_the_same_states_as_the_full_search(programs in vec(vec(act(), 1..4), 2..=3)) {
         let ops: Vec<_> = (1..).zip(programs).map(|(name, program)| acts(name, program)).collect();
         let visited = |memoise| {

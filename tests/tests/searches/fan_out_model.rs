@@ -266,10 +266,9 @@ async fn agrees_with_the_model(begin: Vec<(u32, u32)>, steps: Vec<Step>, pages: 
     Ok(())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+tests::depth::laws! {
+    60;
 
-    #[test]
     fn merged_rows_agree_with_a_sorted_model(
         begin in prop::collection::vec(place(), 0..80),
         steps in prop::collection::vec(step(), 1..25),

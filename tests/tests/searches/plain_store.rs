@@ -172,8 +172,9 @@ fn changed(before: &[Row], after: &[Row]) -> Vec<(String, String)> {
     after.iter().filter(|row| !is_unchanged(row)).map(keys).collect()
 }
 
-proptest! {
-    #[test]
+tests::depth::laws! {
+    256;
+
     fn both_stores_give_the_same_answers(scripts in vec(script(), 1..20), scans in vec(scan(), 3)) {
         let all = Scan {
             table: "Words".into(),

@@ -27,7 +27,7 @@ use table_runtime::{
 use tests::{
     history::{History, State},
     programs::{Act, Kept, Outcome, Writer, agrees, prepare, state},
-    random::{Random, Seeds},
+    random::{Random, seeds},
     stores::{Kind, Store},
     subjects::{self, MOMENTS, Subject, moment},
     turns::{Fate, Gate, Turns},
@@ -321,9 +321,9 @@ async fn programs<S: Subject>(kind: Kind, quick: u64) -> Result<()> {
         let _ = writeln!(io::stderr(), "not tested: {off}");
         return Ok(());
     }
-    let (begun, seeds) = (Instant::now(), Seeds::of_environment(quick));
+    let begun = Instant::now();
     let (mut ran, mut total) = (0, Counts::default());
-    for seed in seeds.range() {
+    for seed in seeds(quick) {
         let (counts, _) = program::<S>(kind, seed).await?;
         ran += 1;
         total.operations += counts.operations;

@@ -189,10 +189,9 @@ fn run(test: impl Future<Output = Result<()>>) {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(test).unwrap();
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+tests::depth::laws! {
+    60;
 
-    #[test]
     fn slices_agree_with_a_sorted_model(steps in prop::collection::vec(step(), 1..60)) {
         run(agrees_with_the_model(
             Shape {
@@ -213,7 +212,6 @@ proptest! {
         ));
     }
 
-    #[test]
     fn hash_partitions_of_slices_agree_with_a_sorted_model(steps in prop::collection::vec(step(), 1..60)) {
         run(agrees_with_the_model(
             Shape {
@@ -234,7 +232,6 @@ proptest! {
         ));
     }
 
-    #[test]
     fn merged_slices_agree_with_a_sorted_model(steps in prop::collection::vec(step(), 1..60)) {
         run(agrees_with_the_model(
             Shape {

@@ -173,8 +173,9 @@ mod tests {
         assert_eq!(hashes.range(), HashRange { from: 0, to: Some(1) });
     }
 
-    proptest! {
-        #[test]
+    depth::laws! {
+        256;
+
         fn every_hash_is_in_one_pass(count in 0_u32..2_000, capacity in 1_usize..400) {
             let all: Vec<_> = (0..count).map(|number| XxHash3_128::oneshot(&number.to_le_bytes())).collect();
             let (mut range, mut seen, mut passes) = (Some(HashRange::ALL), Vec::new(), 0);

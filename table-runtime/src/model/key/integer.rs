@@ -422,17 +422,15 @@ mod tests {
 
     use super::*;
 
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20_000))]
+    depth::laws! {
+        20_000;
 
-        #[test]
         fn numbers_are_read_as_std_reads_them(number in any::<u64>(), width in 0..21_usize) {
             let number = u128::from(number) << (width / 20);
             let digits = format!("{:0width$}", number % 10_u128.pow(u32::try_from(width).unwrap_or_default()));
             prop_assert_eq!(read_u64(digits.as_bytes()), digits.parse().ok());
         }
 
-        #[test]
         fn a_byte_that_is_not_a_digit_is_refused(
             mut digits in prop::collection::vec(b'0'..=b'9', 1..20),
             at in any::<prop::sample::Index>(),

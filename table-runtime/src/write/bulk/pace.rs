@@ -117,8 +117,9 @@ mod tests {
         prop_oneof![4 => Just(Event::Send), 8 => Just(Event::Complete), 1 => (1..5u8).prop_map(Event::Overload)]
     }
 
-    proptest! {
-        #[test]
+    depth::laws! {
+        256;
+
         fn the_limit_follows_the_model(
             (start, most) in (0..40usize, 0..40usize),
             events in prop::collection::vec(event(), 0..400),

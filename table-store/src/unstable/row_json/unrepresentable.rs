@@ -119,8 +119,9 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
+    depth::laws! {
+        256;
+
         fn valid_json_is_unchanged_and_any_text_is_accepted(text in any::<String>(), parts in prop::collection::vec(
             prop::sample::select(vec!["\"", "\\", "\\u", "d800", "dc00", "ä", ":", "1e999", "-", "{", "\\ud834\\udd1e"]), 0..12,
         )) {

@@ -11,10 +11,11 @@ use table_runtime::{
         Separated, Time, Uppercase, kind,
     },
 };
+use tests::depth::check;
 use uuid::Uuid;
 
 use super::{
-    expected::{LAST, by_key, check, escaped, folded, forbidden, read, separator, units, write},
+    expected::{LAST, by_key, escaped, folded, forbidden, read, separator, units, write},
     values::{
         character, chrono_date, civil, decimal, i8, i16, i32, i64, i128, instant, raw, text, time_date, u8, u16, u32,
         u64, u128, uuid,

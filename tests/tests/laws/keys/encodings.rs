@@ -11,11 +11,12 @@ use table_runtime::{
         Scale, Separated, Time, Uppercase, kind,
     },
 };
+use tests::depth::check;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::{
-    expected::{LAST, check, delimiter, escape, escaped, folded, forbidden, read, try_write, write},
+    expected::{LAST, delimiter, escape, escaped, folded, forbidden, read, try_write, write},
     values::{
         character, chrono_date, civil, decimal, i8, i16, i32, i64, i128, instant, jiff_date, nanoseconds, of_chrono,
         of_jiff, of_system, of_time, raw, text, time_date, u8, u16, u32, u64, u128, uuid,

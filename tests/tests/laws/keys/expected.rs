@@ -2,11 +2,7 @@
 
 use std::cmp::Ordering;
 
-use proptest::{
-    prelude::*,
-    sample::select,
-    test_runner::{Config, TestRunner},
-};
+use proptest::{prelude::*, sample::select};
 use table_runtime::{
     KeyPart,
     key::{Decode, Encode, Escape, KeyBuffer, KeyProblem, Kind, Plain, kind},
@@ -77,11 +73,4 @@ pub(crate) fn escape() -> impl Strategy<Value = Escape> {
 
 pub(crate) fn separator() -> impl Strategy<Value = Option<u8>> {
     prop_oneof![Just(None), select(SEPARATORS).prop_map(Some)]
-}
-
-pub(crate) fn check<S: Strategy>(cases: u32, strategy: S, law: impl Fn(S::Value) -> Result<(), TestCaseError>) {
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
-    if let Err(error) = TestRunner::new(config).run(&strategy, law) {
-        panic!("{error}");
-    }
 }

@@ -13,11 +13,12 @@ use table_runtime::{
     KeyPart, TableEntity, Tables,
     key::{Escape, Lowercase, Plain, Uppercase},
 };
+use tests::depth::check;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::{
-    expected::{LAST, check, escaped, folded, units},
+    expected::{LAST, escaped, folded, units},
     values::{
         character, chrono_date, civil, decimal, i16, i32, i128, jiff_date, nanoseconds, of_chrono, of_jiff, of_system,
         of_time, time_date, u32, u128, uuid,
