@@ -4,6 +4,7 @@ use std::{
     env, fs,
     io::{self, BufRead, BufReader, Read, Write},
     net::TcpListener,
+    num::NonZero,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Mutex, PoisonError},
@@ -107,10 +108,12 @@ pub fn is_off() -> bool {
     env::var("TABLE_TESTS_AZURITE").is_ok_and(|value| value == "off")
 }
 
-/// Azurite that the tests of a program share, or the reason why it could not be started.
-static SHARED: Mutex<Option<Result<Azurite, String>>> = Mutex::new(None);
+/// The servers that the tests of a program share, and the number of calls that asked for one. A server that could not be started
+/// is the reason.
+static SHARED: Mutex<(usize, Vec<Result<Azurite, String>>)> = Mutex::new((0, Vec::new()));
 
-/// Returns the connection string of the Azurite that the tests of this program share. The first call starts it.
+/// Returns the connection string of an Azurite that the tests of this program share. The first calls start one for each
+/// processor, because a server has one thread; further calls return them in turn.
 ///
 /// If it [`is_off`], the result is `None`, which is reported on standard error, bypassing the test harness.
 ///
@@ -122,16 +125,22 @@ pub fn shared() -> Result<Option<String>> {
         return Ok(None);
     }
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    match shared.get_or_insert_with(|| Azurite::start().map_err(|error| format!("{error:#}"))) {
+    let (calls, servers) = &mut *shared;
+    let at = *calls % thread::available_parallelism().map_or(1, NonZero::get);
+    *calls += 1;
+    if at == servers.len() {
+        servers.push(Azurite::start().map_err(|error| format!("{error:#}")));
+    }
+    match &servers[at] {
         Ok(azurite) => Ok(Some(azurite.connection_string())),
         Err(reason) => bail!("{reason}"),
     }
 }
 
-/// Stops the shared Azurite. A test program that does not know when its last test ended need not call this: the server
-/// stops with the process, when its standard input is closed.
+/// Stops the shared servers. A test program that does not know when its last test ended need not call this: they
+/// stop with the process, when their standard input is closed.
 pub fn stop_shared() {
-    *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
 }
 
 /// Returns the connection string of a live account, if `AZURE_TABLES_CONNECTION_STRING` has one.

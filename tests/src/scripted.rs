@@ -36,12 +36,14 @@ pub struct Answer {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     delay: Duration,
+    /// Number of requests that arrive before this answer is sent.
+    arrived: usize,
 }
 
 impl Answer {
     /// Returns an answer with this status and without a body.
     pub fn new(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: Vec::new(), delay: Duration::ZERO }
+        Self { status, headers: Vec::new(), body: Vec::new(), delay: Duration::ZERO, arrived: 0 }
     }
 
     /// Adds a header.
@@ -71,6 +73,13 @@ impl Answer {
         self
     }
 
+    /// Answers only when the server has so many requests, this one included.
+    #[must_use]
+    pub fn once_arrived(mut self, requests: usize) -> Self {
+        self.arrived = requests;
+        self
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let mut lines = vec![format!("HTTP/1.1 {} Scripted", self.status)];
         lines.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
@@ -80,6 +89,13 @@ impl Answer {
         let mut bytes = (lines.join("\r\n") + "\r\n\r\n").into_bytes();
         bytes.extend_from_slice(&self.body);
         bytes
+    }
+}
+
+impl Step {
+    /// Checks whether the server waits before it answers.
+    pub fn is_late(&self) -> bool {
+        matches!(self, Self::Answer(answer) if answer.delay > Duration::ZERO)
     }
 }
 
@@ -215,6 +231,9 @@ async fn serve(stream: TcpStream, script: &Mutex<Script>) -> io::Result<()> {
         match step {
             Some(Step::Answer(answer)) => {
                 sleep(answer.delay).await;
+                while lock(script).requests.len() < answer.arrived {
+                    sleep(Duration::from_millis(1)).await;
+                }
                 stream.write_all(&answer.to_bytes()).await?;
             }
             Some(Step::ReadAndSend(bytes)) => return stream.write_all(&bytes).await,

@@ -82,10 +82,7 @@ impl Kind {
                 let folder = tempfile::tempdir()?;
                 Store::new(self, EmbeddedBackend::open(folder.path().join("test.tables"))?, Some(folder))
             }
-            Self::Azurite => {
-                let connection_string = azurite::shared()?.context("Azurite is off")?;
-                Store::new(self, AzureBackend::connect(&connection_string)?, None)
-            }
+            Self::Azurite => Store::on_azurite(&azurite::shared()?.context("Azurite is off")?)?,
             Self::Sdk => {
                 let connection_string = azurite::shared()?.context("Azurite is off")?;
                 Store::new(self, azurite::through_sdk(&connection_string)?, None)
@@ -103,6 +100,14 @@ impl Store {
     /// Returns a plain store whose transactions have this reach.
     pub fn plain(reach: Reach) -> Self {
         Self::new(Kind::Plain, Plain::since(Ticks::now()).with_reach(reach), None)
+    }
+
+    /// Returns a store on this Azurite, which other programs of the test use too.
+    ///
+    /// # Errors
+    /// The connection string is wrong.
+    pub fn on_azurite(connection_string: &str) -> Result<Self> {
+        Ok(Self::new(Kind::Azurite, AzureBackend::connect(connection_string)?, None))
     }
 
     fn new(kind: Kind, backend: impl Backend, folder: Option<tempfile::TempDir>) -> Self {

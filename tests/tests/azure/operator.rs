@@ -80,7 +80,7 @@ async fn a_healthy_store_answers_with_its_catalog_and_its_clock() -> Result<()> 
 #[tokio::test]
 async fn health_reports_what_is_wrong_with_a_store() -> Result<()> {
     let server = Scripted::start().await?;
-    let backend = builder(&server).max_attempts(1).timeout(Duration::from_millis(500)).build()?;
+    let backend = builder(&server).max_attempts(1).timeout(Duration::from_secs(30)).build()?;
     let tables = Tables::new(backend);
     let healthy = async |step: Step| {
         server.clear();

@@ -29,7 +29,7 @@ use table_runtime::{
     },
     row::Properties,
 };
-use tests::scripted::{Answer, Request, Scripted};
+use tests::scripted::{Answer, Request, Scripted, Step};
 
 pub(crate) const KEY: &str = "c2VjcmV0";
 pub(crate) const ETAG: &str = "W/\"datetime'2024-03-01T10%3A11%3A12.1234567Z'\"";
@@ -62,8 +62,17 @@ pub(crate) fn builder(server: &Scripted) -> AzureBuilder {
 }
 
 pub(crate) async fn scripted() -> Result<(Scripted, AzureBackend)> {
+    scripted_with(Duration::from_secs(30)).await
+}
+
+/// Returns a server and a service, whose requests end soon if the step comes too late.
+pub(crate) async fn scripted_for(step: &Step) -> Result<(Scripted, AzureBackend)> {
+    scripted_with(if step.is_late() { Duration::from_millis(500) } else { Duration::from_secs(30) }).await
+}
+
+async fn scripted_with(timeout: Duration) -> Result<(Scripted, AzureBackend)> {
     let server = Scripted::start().await?;
-    let service = builder(&server).timeout(Duration::from_millis(500)).build()?;
+    let service = builder(&server).timeout(timeout).build()?;
     Ok((server, service))
 }
 

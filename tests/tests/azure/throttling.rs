@@ -244,7 +244,7 @@ async fn the_steps_of_entities_with_index_rows_in_other_partitions_adapt_too() -
 async fn scripted() -> Result<(Scripted, AzureBackend)> {
     let server = Scripted::start().await?;
     let builder = AzureBackend::builder("acc").access_key("a2V5").endpoint(server.endpoint());
-    Ok((server, builder.slow_after(Duration::from_millis(200)).build()?))
+    Ok((server, builder.slow_after(Duration::from_secs(2)).build()?))
 }
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn refusals_and_slow_answers_of_the_service_are_overloads() -> Result<()> 
     assert!(matches!(service.execute_group(&write).await, Err(Error::OutcomeUnknown(_))));
     assert_eq!(service.describe().overloads, 3);
 
-    server.then(written().after(Duration::from_millis(250)));
+    server.then(written().after(Duration::from_millis(2100)));
     service.execute_group(&write).await?;
     assert_eq!(service.describe().overloads, 4);
     // Clones share the count.
@@ -271,7 +271,7 @@ async fn refusals_and_slow_answers_of_the_service_are_overloads() -> Result<()> 
         assert!(service.execute_group(&write).await.is_err());
     }
     // A query may take seconds although the service is not overloaded.
-    server.then(Answer::new(200).json(r#"{"value":[]}"#).after(Duration::from_millis(250)));
+    server.then(Answer::new(200).json(r#"{"value":[]}"#).after(Duration::from_millis(2100)));
     let (table, partitions, rows) = ("Posts".into(), Partitions::ALL, KeyRange::ALL);
     service.query(&Scan { table, partitions, rows, filter: None, select: None, page: 1000 }, None).await?;
     assert_eq!(service.describe().overloads, 4);

@@ -272,7 +272,7 @@ async fn processes_of_three_versions_run_side_by_side_on_azurite() -> Result<()>
     for order in orders(&Version::ALL).into_iter().step_by(200) {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let prefix = format!("roll{}x{number:04}", std::process::id());
-        let (store, connection_string) = (Kind::Azurite.open()?, connection_string.clone());
+        let (store, connection_string) = (Store::on_azurite(&connection_string)?, connection_string.clone());
         let mut programs = Processes { store, connection_string, prefix, running: Vec::new() };
         ready += run(&mut programs, &order).await.with_context(|| format!("{order:?}"))?;
         for table in programs.store.shared.list_tables(&programs.prefix).await? {

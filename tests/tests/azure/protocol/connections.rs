@@ -32,7 +32,7 @@ async fn a_request_ends_after_the_timeout() -> Result<()> {
     let begin = Instant::now();
     let error = service.get("Posts", "p", "r", None).await.unwrap_err();
     assert!(matches!(error, Error::NoAnswer { .. }), "{error:?}");
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(begin.elapsed() < Duration::from_secs(30));
     Ok(())
 }
 

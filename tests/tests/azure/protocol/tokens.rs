@@ -23,8 +23,8 @@ use tokio::sync::watch;
 use crate::protocol::{ROW, batch, error, fixture, insert, only, scripted, transaction, writes, written};
 
 const HOUR: Duration = Duration::from_hours(1);
-/// Validity of a token that is refreshed soon.
-const SOON: Duration = Duration::from_secs(1);
+/// A bound on the time until something happens that has to happen.
+const BOUND: Duration = Duration::from_mins(1);
 
 type Requested = Result<AccessToken, Box<dyn StdError + Send + Sync>>;
 
@@ -80,6 +80,13 @@ fn authorizations(server: &Scripted) -> Vec<String> {
     requests.iter().map(|request| request.header("Authorization").unwrap_or_default().to_owned()).collect()
 }
 
+/// Lets an hour pass by the clock of refreshes. The time of day, by which tokens expire, goes on as before.
+async fn an_hour_passes() {
+    tokio::time::pause();
+    tokio::time::advance(HOUR).await;
+    tokio::time::resume();
+}
+
 #[tokio::test]
 async fn a_token_is_requested_once_and_sent_with_every_request() -> Result<()> {
     let (server, source) = (Scripted::start().await?, Source::default());
@@ -124,21 +131,21 @@ async fn a_token_is_refreshed_before_it_expires_while_requests_use_the_old_one()
                 released.wait_for(|released| *released).await?;
                 return Ok(token(n, HOUR));
             }
-            Ok(token(n, SOON))
+            Ok(token(n, HOUR))
         }
     };
     let service = service(&server, source.answers(answer))?;
     assert_eq!(sent(&server, &service).await?, "Bearer t0k3n-1");
-    assert_eq!(source.calls(), 1, "half of the validity is not over");
-    tokio::time::sleep(SOON / 2).await;
+    assert_eq!(source.calls(), 1, "the token is valid for long");
+    an_hour_passes().await;
     for _ in 0..3 {
         assert_eq!(sent(&server, &service).await?, "Bearer t0k3n-1", "no request waits for the refresh");
     }
     assert_eq!(source.calls(), 2, "one refresh is under way");
     release.send(true)?;
-    let deadline = Instant::now() + SOON;
+    let begin = Instant::now();
     while sent(&server, &service).await? != "Bearer t0k3n-2" {
-        assert!(Instant::now() < deadline);
+        assert!(begin.elapsed() < BOUND);
     }
     assert_eq!(source.calls(), 2);
     Ok(())
@@ -149,23 +156,23 @@ async fn a_source_that_fails_while_the_token_is_valid_fails_no_request() -> Resu
     let (server, source) = (Scripted::start().await?, Source::default());
     let answer = |n| async move {
         match n {
-            1 => Ok(token(n, SOON)),
             2 => Err("the metadata service is busy".into()),
             3 => panic!("a defect of the source"),
             _ => Ok(token(n, HOUR)),
         }
     };
     let service = service(&server, source.answers(answer))?;
-    let end = Instant::now() + SOON;
-    let mut sent_last = sent(&server, &service).await?;
-    while Instant::now() < end && source.calls() < 4 {
-        assert_eq!(sent_last, "Bearer t0k3n-1");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        sent_last = sent(&server, &service).await?;
+    assert_eq!(sent(&server, &service).await?, "Bearer t0k3n-1");
+    for calls in 2..=4 {
+        // The source is asked again some time after it failed.
+        an_hour_passes().await;
+        assert_eq!(sent(&server, &service).await?, "Bearer t0k3n-1", "no request waits for the refresh");
+        let begin = Instant::now();
+        while source.calls() < calls {
+            assert!(begin.elapsed() < BOUND);
+            tokio::task::yield_now().await;
+        }
     }
-    assert_eq!(source.calls(), 4, "the source is asked again after it failed, before the token expires");
-    assert!(Instant::now() < end);
-    tokio::time::sleep(Duration::from_millis(10)).await;
     assert_eq!(sent(&server, &service).await?, "Bearer t0k3n-4");
     Ok(())
 }
@@ -173,20 +180,25 @@ async fn a_source_that_fails_while_the_token_is_valid_fails_no_request() -> Resu
 #[tokio::test]
 async fn callers_that_need_a_token_at_once_share_one_refresh() -> Result<()> {
     let (server, source) = (Scripted::start().await?, Source::default());
-    let service = service(
-        &server,
-        source.answers(async |n| {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+    let (release, released) = watch::channel(false);
+    let answer = move |n| {
+        let mut released = released.clone();
+        async move {
+            released.wait_for(|released| *released).await?;
             Ok(token(n, HOUR))
-        }),
-    )?;
+        }
+    };
+    let service = service(&server, source.answers(answer))?;
     for _ in 0..20 {
         server.then(row());
     }
     // The caller that began the refresh ends before the token arrives, and the others still get it.
     let first = tokio::time::timeout(Duration::from_millis(10), service.get("Posts", "p", "r", None)).await;
     assert!(first.is_err(), "{first:?}");
-    for read in join_all((0..20).map(|_| service.get("Posts", "p", "r", None))).await {
+    let reads = join_all((0..20).map(|_| service.get("Posts", "p", "r", None)));
+    let (reads, sent) = tokio::join!(reads, async { release.send(true) });
+    sent?;
+    for read in reads {
         assert!(read?.is_some());
     }
     assert_eq!(authorizations(&server), vec!["Bearer t0k3n-1"; 20]);
@@ -257,7 +269,7 @@ async fn callers_whose_token_is_refused_share_one_refresh() -> Result<()> {
     assert_eq!(sent(&server, &service).await?, "Bearer t0k3n-1");
     // Each of the requests is refused before any is sent again.
     for _ in 0..10 {
-        server.then(refused().after(Duration::from_millis(100)));
+        server.then(refused().once_arrived(11));
     }
     for _ in 0..10 {
         server.then(row());

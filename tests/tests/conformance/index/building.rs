@@ -454,6 +454,10 @@ async fn a_backfill_in_several_passes_writes_the_missing_rows(store: &Store) -> 
         while let Some(progress) = receiver.recv().await {
             assert!(progress.pass > passes && progress.pass <= progress.passes, "{progress:?}");
             passes = progress.pass;
+            // A service needs a hundred requests for each job that is resumed.
+            if store.kind.is_service() && (passes - 1) % Depth::choose(8, 8, 1) != 0 {
+                continue;
+            }
             // A job that is stopped here does the rest.
             let cursor = progress.cursor.context("a report has a cursor")?;
             let rest = tables.backfill::<Room>(index).memory(FEW_HASHES).from(&cursor)?.await?;
