@@ -455,7 +455,7 @@ async fn a_backfill_in_several_passes_writes_the_missing_rows(store: &Store) -> 
             assert!(progress.pass > passes && progress.pass <= progress.passes, "{progress:?}");
             passes = progress.pass;
             // A service needs a hundred requests for each job that is resumed.
-            if store.kind.is_service() && (passes - 1) % Depth::choose(8, 8, 1) != 0 {
+            if store.kind.is_service() && (passes - 1) % Depth::choose(8, 1, 1) != 0 {
                 continue;
             }
             // A job that is stopped here does the rest.
