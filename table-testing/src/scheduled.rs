@@ -9,16 +9,17 @@ use std::{
 };
 
 use table_store::{
-    Result, Ticks,
+    Error, Result, Ticks,
     backend::{
         Backend, BackendExt, BoxFuture, Clock, Continuation, Description, Group, Page, ReadRequest, ReadTarget, Reader,
         Sleep, StoreView, TableRequest, Written,
     },
+    error::OutcomeUnknownError,
 };
 
 use super::{
     Observer, Request,
-    request::{Failure, Reply},
+    request::{Failure, Reply, first_row, name},
 };
 
 /// A backend whose requests wait, each until the test grants it.
@@ -91,7 +92,8 @@ struct Queued {
     id: usize,
     request: Arc<Request>,
     is_granted: bool,
-    /// `None` once the task has dropped the future of the request.
+    is_lost: bool,
+    /// `None` once the task does not wait for the answer any more.
     waker: Option<Waker>,
 }
 
@@ -102,8 +104,8 @@ pub struct Waiting {
     pub request: Arc<Request>,
     /// True if the test has granted the request and its task has not been polled since.
     pub is_granted: bool,
-    /// True if the task has dropped the request. Then it is a write: it may have been sent, so it may arrive at any later
-    /// time.
+    /// True if the task does not wait for the answer: it has dropped the request, or the test has
+    /// [lost](Schedule::lose) the answer. Then it is a write: it may have been sent, so it may arrive at any later time.
     pub is_dropped: bool,
 }
 
@@ -127,13 +129,19 @@ impl<B: Backend, O: Observer<B>> Scheduled<B, O> {
         Arc::new(Scheduled { inner, schedule: self.schedule.clone(), observer: () })
     }
 
-    async fn ask<T: Reply, E: Failure>(
+    async fn ask<T: Reply, E: Failure + From<Error>>(
         &self,
         request: Request,
         answer: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let request = Turn { schedule: &self.schedule, request: Some(request), id: None }.await;
-        let answer = answer.await;
+        let (request, is_lost) = Turn { schedule: &self.schedule, request: Some(request), id: None }.await;
+        let answer = match &*request {
+            Request::Execute(groups) if is_lost => {
+                let lost = OutcomeUnknownError::new(name(groups), first_row(groups), "the test lost the answer");
+                Err(Error::from(Box::new(lost)).into())
+            }
+            _ => answer.await,
+        };
         request.observe(&self.inner, &self.observer, &answer);
         answer
     }
@@ -164,6 +172,18 @@ impl Schedule {
         None
     }
 
+    /// Loses the answer to the `n`th of the waiting requests, if it is a write: its task gets
+    /// [`Error::OutcomeUnknown`]. From then on it waits like a write that its task has dropped: it may arrive at any later
+    /// time, also after its repetition, or never.
+    pub fn lose(&self, n: usize) {
+        let mut state = self.lock();
+        let Some(queued) = state.queue.get_mut(n).filter(|queued| queued.request.is_write()) else { return };
+        let Some(waker) = queued.waker.clone() else { return };
+        queued.is_lost = true;
+        drop(state);
+        waker.wake();
+    }
+
     /// Forgets the requests that wait, such as those of a task that is not polled any more.
     pub fn clear(&self) {
         let mut state = self.lock();
@@ -178,7 +198,7 @@ impl Schedule {
     }
 }
 
-/// The future that waits until a request is granted and returns the request.
+/// The future that waits until a request is granted, or its answer lost. Returns the request, and true if it is lost.
 struct Turn<'a> {
     schedule: &'a Schedule,
     /// The request, until it is queued.
@@ -188,28 +208,44 @@ struct Turn<'a> {
 }
 
 impl Future for Turn<'_> {
-    type Output = Arc<Request>;
+    type Output = (Arc<Request>, bool);
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Arc<Request>> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let mut state = this.schedule.lock();
         let waker = Some(context.waker().clone());
         if let Some(request) = this.request.take() {
             let id = state.requests;
             state.requests += 1;
-            state.queue.push(Queued { id, request: Arc::new(request), is_granted: false, waker });
+            let (request, is_granted, is_lost) = (Arc::new(request), false, false);
+            state.queue.push(Queued { id, request, is_granted, is_lost, waker });
             this.id = Some(id);
             return Poll::Pending;
         }
         let Some(at) = state.queue.iter().position(|queued| Some(queued.id) == this.id) else {
             return Poll::Pending;
         };
-        if !state.queue[at].is_granted {
+        let Queued { is_granted, is_lost, .. } = state.queue[at];
+        if !is_granted && !is_lost {
             state.queue[at].waker = waker;
             return Poll::Pending;
         }
         this.id = None;
-        Poll::Ready(state.queue.remove(at).request)
+        let request = if is_lost { state.leave(at) } else { state.queue.remove(at).request };
+        Poll::Ready((request, is_lost))
+    }
+}
+
+impl ScheduleState {
+    /// Ends the wait for the answer of a request, which a write may survive. Returns the request.
+    fn leave(&mut self, at: usize) -> Arc<Request> {
+        let queued = &mut self.queue[at];
+        if queued.request.is_write() {
+            (queued.waker, queued.is_granted, queued.is_lost) = (None, false, false);
+            return Arc::clone(&queued.request);
+        }
+        // Nobody notices a read that is left.
+        self.queue.remove(at).request
     }
 }
 
@@ -217,13 +253,8 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id else { return };
         let mut state = self.schedule.lock();
-        let Some(at) = state.queue.iter().position(|queued| queued.id == id) else { return };
-        if state.queue[at].request.is_write() {
-            let queued = &mut state.queue[at];
-            (queued.waker, queued.is_granted) = (None, false);
-        } else {
-            // Nobody notices a dropped read.
-            state.queue.remove(at);
+        if let Some(at) = state.queue.iter().position(|queued| queued.id == id) {
+            state.leave(at);
         }
     }
 }
@@ -292,7 +323,8 @@ impl<B: Backend, O: Observer<B> + Send + Sync> Clock for Scheduled<B, O> {
             Sleep::Answer => Box::pin(std::future::pending()),
             Sleep::Whole => Box::pin(async move {
                 let until = self.monotonic().saturating_add(time);
-                let request = Turn { schedule: &self.schedule, request: Some(Request::Sleep(until)), id: None }.await;
+                let (request, _) =
+                    Turn { schedule: &self.schedule, request: Some(Request::Sleep(until)), id: None }.await;
                 request.send(&self.inner, &self.observer).await;
             }),
         }

@@ -29,7 +29,8 @@
 //! [operation that waits](Stage::wait) to a set in which something has to expire at other moments.
 //!
 //! If an operation drops the future of a request, the request may have been sent. If it is a write, it is granted at any
-//! later time, or never.
+//! later time, or never. So is a write whose answer is [lost](Explorer::lost): the operation is told that the outcome is
+//! unknown, at any moment, and goes on.
 
 use std::{
     any::Any,
@@ -201,6 +202,8 @@ pub struct Explorer {
     pub is_prompt: fn(&Request) -> bool,
     /// True if a write that an operation has dropped may arrive later. If false, it never arrives.
     pub late_writes: bool,
+    /// The largest number of writes of an order whose answers are lost. Each of them arrives at any later time, or never.
+    pub lost: usize,
 }
 
 /// The size of a search.
@@ -292,6 +295,7 @@ impl Default for Explorer {
             patience: Duration::from_secs(10),
             is_prompt: |_| false,
             late_writes: true,
+            lost: 0,
         }
     }
 }
@@ -334,6 +338,7 @@ impl Explorer {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Grant { op: usize, request: usize },
+    Lose { op: usize, request: usize },
     Crash { op: usize },
 }
 
@@ -418,7 +423,7 @@ impl Search<'_> {
             // A write to a text cannot fail.
             let _ = match *step {
                 Step::Crash { op } => writeln!(text, "{n:4}. {}: crashes", name(op)),
-                Step::Grant { op, .. } => match past.get_mut(op).and_then(Iterator::next) {
+                Step::Grant { op, .. } | Step::Lose { op, .. } => match past.get_mut(op).and_then(Iterator::next) {
                     Some(event) => writeln!(text, "{n:4}. {}: {} → {}", name(op), event.request, event.answer),
                     None => writeln!(text, "{n:4}. {}: goes on", name(op)),
                 },
@@ -468,6 +473,8 @@ struct Run {
     tasks: Vec<Task>,
     patience: Duration,
     late_writes: bool,
+    /// Number of answers that may yet be lost.
+    lost: usize,
 }
 
 struct Task {
@@ -504,7 +511,7 @@ impl Run {
             task.go_on(patience).map_err(|error| error.context(op.name.clone()))?;
             tasks.push(task);
         }
-        Ok(Self { store, tasks, patience, late_writes: how.late_writes })
+        Ok(Self { store, tasks, patience, late_writes: how.late_writes, lost: how.lost })
     }
 
     fn steps(&self, crashes: Crashes, is_prompt: fn(&Request) -> bool) -> Vec<Step> {
@@ -516,6 +523,9 @@ impl Run {
         for (op, waiting) in waiting.iter().enumerate() {
             let may = waiting.iter().enumerate().filter(|(_, waiting)| !must_wait(&waiting.request));
             steps.extend(may.map(|(request, _)| Step::Grant { op, request }));
+            let may = |waiting: &Waiting| self.lost > 0 && !waiting.is_dropped && waiting.request.is_write();
+            let may = waiting.iter().enumerate().filter(|(_, waiting)| may(waiting));
+            steps.extend(may.map(|(request, _)| Step::Lose { op, request }));
         }
         if crashes == Crashes::Any {
             // The crash of an operation that has done nothing changes nothing.
@@ -531,13 +541,15 @@ impl Run {
             Step::Grant { op, request } => {
                 let Some(task) = self.tasks.get_mut(op) else { return Ok(()) };
                 if let Some(dropped) = task.schedule.grant(request) {
-                    dropped.send(&self.store, &task.past).now_or_never().context("a plain store waits")?;
+                    task.past.missed(Event::of(&self.store, &dropped).context("a plain store waits")?);
                 }
-                task.go_on(self.patience)?;
-                if !self.late_writes {
-                    task.forget_dropped();
-                }
-                Ok(())
+                self.go_on(op)
+            }
+            Step::Lose { op, request } => {
+                self.lost -= 1;
+                let Some(task) = self.tasks.get_mut(op) else { return Ok(()) };
+                task.schedule.lose(request);
+                self.go_on(op)
             }
             Step::Crash { op } => {
                 let Some(task) = self.tasks.get_mut(op) else { return Ok(()) };
@@ -547,6 +559,15 @@ impl Run {
                 Ok(())
             }
         }
+    }
+
+    fn go_on(&mut self, op: usize) -> Result<()> {
+        let Some(task) = self.tasks.get_mut(op) else { return Ok(()) };
+        task.go_on(self.patience)?;
+        if !self.late_writes {
+            task.forget_dropped();
+        }
+        Ok(())
     }
 
     /// Checks whether there are no more steps.
@@ -564,14 +585,13 @@ impl Run {
     fn key_after(&self, step: Step) -> Option<Key> {
         match step {
             Step::Grant { op, request } => {
-                let mut waiting = self.tasks.get(op)?.schedule.waiting();
-                if waiting.get(request)?.is_dropped {
-                    return None;
-                }
+                let waiting = self.tasks.get(op)?.schedule.waiting().swap_remove(request);
                 let copy = self.store.copy();
-                let event = Event::of(&copy, &waiting.swap_remove(request).request)?;
-                Some(self.key_with(&copy, Some(&(op, Change::Event(event)))))
+                let event = Event::of(&copy, &waiting.request)?;
+                let change = if waiting.is_dropped { Change::Arrived(request) } else { Change::Event(event) };
+                Some(self.key_with(&copy, Some(&(op, change))))
             }
+            Step::Lose { op, request } => Some(self.key_with(&self.store, Some(&(op, Change::Lost(request))))),
             Step::Crash { op } => Some(self.key_with(&self.store, Some(&(op, Change::Crash)))),
         }
     }
@@ -581,6 +601,8 @@ impl Run {
         let mut tables = Form::default();
         alike.seal(&tables.text(store.names().join(" ")).seal());
         alike.time(store.monotonic());
+        let is_lost = matches!(change, Some((_, Change::Lost(_))));
+        alike.number(self.lost - usize::from(is_lost));
         store.for_each_seal(|seal| {
             alike.number(ROW);
             alike.seal(seal);
@@ -596,6 +618,7 @@ impl Run {
                     alike.number(RUNNING);
                     task.past.for_each(|learned| match learned {
                         Learned::Event(event) => event.seals.iter().for_each(|seal| alike.seal(seal)),
+                        Learned::Missed(_) => {}
                         Learned::Time(time) => {
                             alike.number(TIME);
                             alike.time(*time);
@@ -605,8 +628,11 @@ impl Run {
                             alike.seal(seal);
                         }
                     });
-                    if let Some(Change::Event(event)) = change {
-                        event.seals.iter().for_each(|seal| alike.seal(seal));
+                    match change {
+                        Some(Change::Event(event)) => event.seals.iter().for_each(|seal| alike.seal(seal)),
+                        // Which of its requests was lost, is an answer.
+                        Some(Change::Lost(request)) => alike.number(*request),
+                        _ => {}
                     }
                 }
                 (State::Ended(gave), _) => {
@@ -616,9 +642,16 @@ impl Run {
                     alike.seal(&form.seal());
                 }
             }
-            for dropped in task.schedule.waiting().iter().filter(|waiting| waiting.is_dropped) {
-                alike.number(LEFT);
-                alike.seal(&request_form(store, &dropped.request).seal());
+            for (at, waiting) in task.schedule.waiting().iter().enumerate() {
+                let is_left = match change {
+                    Some(Change::Lost(lost)) if *lost == at => true,
+                    Some(Change::Arrived(arrived)) if *arrived == at => false,
+                    _ => waiting.is_dropped,
+                };
+                if is_left {
+                    alike.number(LEFT);
+                    alike.seal(&request_form(store, &waiting.request).seal());
+                }
             }
         }
         alike.hash()
@@ -636,7 +669,12 @@ const SIGHT: usize = 6;
 
 /// The change of an operation by a step.
 enum Change {
+    /// A request was answered.
     Event(Event),
+    /// The answer to the request at this position was lost.
+    Lost(usize),
+    /// The request at this position, whose answer nobody awaits, has arrived.
+    Arrived(usize),
     Crash,
 }
 

@@ -39,6 +39,8 @@ struct State {
 pub enum Learned {
     /// The answer of a request.
     Event(Event),
+    /// The answer of a request for which the operation does not wait: it has not learned it.
+    Missed(Event),
     /// The time that the clock showed.
     Time(Duration),
     /// The seal of something that the operation saw of the store without a request.
@@ -60,7 +62,7 @@ impl Past {
     /// Returns the requests with their answers.
     pub fn events(&self) -> Vec<Event> {
         let event = |learned: &Learned| match learned {
-            Learned::Event(event) => Some(event.clone()),
+            Learned::Event(event) | Learned::Missed(event) => Some(event.clone()),
             Learned::Time(_) | Learned::Sight(_) => None,
         };
         self.lock().learned.iter().filter_map(event).collect()
@@ -80,6 +82,11 @@ impl Past {
     pub fn saw(&self, sight: impl fmt::Display) {
         let mut form = Form::default();
         self.lock().learned.push(Learned::Sight(form.text(sight).seal()));
+    }
+
+    /// Records the answer of a request for which the operation does not wait.
+    pub fn missed(&self, event: Event) {
+        self.lock().learned.push(Learned::Missed(event));
     }
 
     /// Forgets what was learned, but not the last time.

@@ -1,10 +1,9 @@
 //! What the caller of a write is told after each answer to its commit: the table in `docs/index-protocol.md`, run through
 //! single writes, transactions and bulk writes, on a store in steps and on one that commits in one transaction.
 
-use std::{fs, future::Future, path::Path, pin::pin, sync::Arc, task::Poll};
+use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
-use futures_util::poll;
 use table_runtime::{
     Error, Guid, Point, Stored, TableEntity, Tables,
     backend::{Action, BackendExt, Group, IfMatch, Operation, Reach},
@@ -12,10 +11,10 @@ use table_runtime::{
     row::ValueRef,
     testing::{Fault, Faults, Faulty, Request, Schedule, Scheduled},
 };
-use tests::plain::Plain;
-
-/// Largest number of turns of a run.
-const TURNS: usize = 10_000;
+use tests::{
+    driven::{Next, drive},
+    plain::Plain,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verb {
@@ -260,28 +259,13 @@ impl Run {
         Self { direct: store.tables(), tables: Tables::new(scheduled), store, schedule, faults }
     }
 
-    /// Polls a future and grants its requests one after another. Calls `waits` with each of them before.
-    async fn drive<T>(&self, future: impl Future<Output = T>, mut waits: impl AsyncFnMut(&Request)) -> Result<T> {
-        let mut future = pin!(future);
-        for _ in 0..TURNS {
-            if let Poll::Ready(result) = poll!(&mut future) {
-                return Ok(result);
-            }
-            if let Some(waiting) = self.schedule.waiting().first() {
-                waits(&waiting.request).await;
-            }
-            self.schedule.grant(0);
-        }
-        anyhow::bail!("the write does not end")
-    }
-
     async fn seen<E: Account>(&self) -> Result<Option<String>> {
         Ok(E::at(1).get(&self.direct).await?.map(|stored| stored.value().to_owned()))
     }
 
     /// Stores the start of a run. Returns the entity that is written, if it exists.
     async fn begin<E: Account>(&self, event: Event, verb: Verb) -> Result<Option<Stored<E>>> {
-        self.drive(self.tables.create::<E>(), async |_| {}).await??;
+        drive(&self.schedule, self.tables.create::<E>(), async |_| Next::Grant).await??;
         if event == Event::Pending || verb != Verb::Insert && event != Event::Inserted {
             self.direct.insert(&E::new(1, OLD)).await?;
         }
@@ -350,15 +334,15 @@ async fn told<E: Account>(reach: Reach, event: Event, entrance: Entrance, verb: 
     let run = Run::new(reach);
     let stored = run.begin::<E>(event, verb).await?;
     let (mut has_happened, mut before) = (false, run.seen::<E>().await?);
-    let told = run
-        .drive(write(&run.tables, entrance, verb, stored), async |request| {
-            if !has_happened && is_commit(E::INFO.layouts[0].table, request) {
-                has_happened = true;
-                run.happen::<E>(event).await;
-                before = run.seen::<E>().await.expect("the store answers");
-            }
-        })
-        .await?;
+    let told = drive(&run.schedule, write(&run.tables, entrance, verb, stored), async |request| {
+        if !has_happened && is_commit(E::INFO.layouts[0].table, request) {
+            has_happened = true;
+            run.happen::<E>(event).await;
+            before = run.seen::<E>().await.expect("the store answers");
+        }
+        Next::Grant
+    })
+    .await?;
     run.faults.disarm();
     let after = run.seen::<E>().await?;
     let deletes = matches!(verb, Verb::Delete | Verb::Remove);

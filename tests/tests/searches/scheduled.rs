@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Context, Result};
 use futures_util::{FutureExt, future::join, poll};
 use table_runtime::{
-    TableEntity, Tables,
+    Error, TableEntity, Tables,
     backend::{AzureBackend, Backend, BackendExt, Clock, InMemoryBackend, Sleep, StoreView},
+    error::RowNow,
     testing::{Request, Schedule, Scheduled},
 };
 use tests::plain::Plain;
@@ -87,6 +88,26 @@ async fn a_dropped_write_arrives_when_the_test_sends_it() -> Result<()> {
     assert_eq!((exists(&store, 1).await?, exists(&store, 2).await?), (true, false));
     schedule.clear();
     assert!(waiting(&schedule).is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_arrives_when_the_test_sends_it() -> Result<()> {
+    let (store, tables, schedule) = store().await?;
+    let counter = counter(1);
+    let mut insert = Box::pin(tables.insert(&counter));
+    assert!(poll!(&mut insert).is_pending());
+    schedule.lose(0);
+    assert!(poll!(&mut insert).is_pending(), "it looks at the row");
+    assert_eq!(schedule.waiting().iter().map(|waiting| waiting.is_dropped).collect::<Vec<_>>(), [true, false]);
+    // The answer to a read cannot be lost.
+    schedule.lose(1);
+    assert!(poll!(&mut insert).is_pending());
+    schedule.grant(1);
+    let error = insert.await.expect_err("the answer was lost");
+    assert!(matches!(&error, Error::OutcomeUnknown(unknown) if unknown.now == RowNow::Absent), "{error}");
+    schedule.grant(0).expect("the write").send(&store, &()).await;
+    assert!(exists(&store, 1).await?);
     Ok(())
 }
 
