@@ -76,8 +76,8 @@ pub enum Error {
     #[error(transparent)]
     UniqueViolation(#[from] Box<UniqueViolationError>),
 
-    /// Another writer or a repair considered an insert abandoned and removed its rows before the insert was committed,
-    /// because it took too long. Readers see nothing of it; insert again.
+    /// Other writers or repairs considered an insert abandoned and removed its rows before it was committed, in each of up
+    /// to 200 attempts: it took too long. Readers see nothing of it; insert again.
     #[error("the insert of {0} was aborted by another writer before it was committed")]
     Aborted(Refused<RowId>),
 

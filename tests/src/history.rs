@@ -325,7 +325,7 @@ impl History {
                 moments.any(|moment| moment.visible(key).is_none()) || self.states.iter().any(had_expired)
             }
             // Another writer that aborts or commits an insert may change a version at any time.
-            Error::ConditionNotMet(_) | Error::Aborted(_) => true,
+            Error::ConditionNotMet(_) => true,
             Error::UniqueViolation(violation) => self.is_violated(operation, violation, at)?,
             Error::NoAnswer { .. } => operation.is_disturbed,
             _ => false,

@@ -61,7 +61,7 @@ pub enum Fate {
     Refused,
     /// It is a write, which is carried out, and its answer is lost.
     AnswerLost,
-    /// It is a write, which is lost on its way.
+    /// It is a write, whose answer is lost. It arrives at any later time, or never, like one that its task has dropped.
     RequestLost,
 }
 
@@ -203,7 +203,11 @@ impl Future for Turn<'_> {
             return Poll::Pending;
         };
         if state.granted.map(|(id, _)| id) == this.id {
-            state.waiting.remove(at);
+            if state.fate == Fate::RequestLost {
+                state.waiting[at].waker = None;
+            } else {
+                state.waiting.remove(at);
+            }
             return Poll::Ready(());
         }
         state.waiting[at].waker = waker;

@@ -54,6 +54,20 @@ pub async fn wait(backend: &Client, delays: &mut Delays, error: Error) -> Result
     if delays.wait(backend).await { Ok(()) } else { Err(error) }
 }
 
+/// Shortest and longest time that a writer gets to commit its pending insert.
+const GIVEN_TIME: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// Waits until the writer of a pending insert had time to commit it: for three to six times as long as the read took that
+/// has shown it, and began at `asked`. If each writer deleted what it finds pending at once, several that want one key or
+/// one value would make each other begin anew again and again.
+pub async fn give_time(backend: &Client, asked: Instant) {
+    let (min, max) = GIVEN_TIME;
+    let min_delay = asked.elapsed().saturating_mul(3).clamp(min, max / 2);
+    // Jitter adds up to as much again.
+    let delay = RetryPolicy { min_delay, max_delay: max, attempts: 2 }.delays().next();
+    backend.pause(delay.unwrap_or(max)).await;
+}
+
 /// Runs the futures concurrently, at most [`CONCURRENCY`] at a time, and returns their results in order.
 pub async fn concurrently<T: Send>(futures: Vec<BoxFuture<'_, Result<T>>>) -> Result<Vec<T>> {
     stream::iter(futures).buffered(CONCURRENCY).try_collect().await

@@ -189,7 +189,6 @@ async fn insert_absent(
             Occupant::OtherKind => return Err(error),
             Occupant::Entity(_) | Occupant::None => error,
         },
-        Err(error @ Error::Aborted(_)) => error,
         Err(error) => return Err(error),
     };
     pacing::wait(tables.backend(), delays, error).await?;

@@ -40,8 +40,9 @@ impl Tables {
     /// a unique index belongs to another entity; [`Error::Key`](crate::Error::Key) and
     /// [`Error::Limit`](crate::Error::Limit) for values that no row can hold;
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;
-    /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that another writer treated it as
-    /// abandoned. If the key and a unique value are both taken, it is one of the two errors: expect both.
+    /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that other writers treated each of its 200
+    /// attempts as abandoned. If the key and a unique value are both taken, it is one of the two errors: expect both.
+    /// Whoever loses a race to another insert of the key or the value gets the same errors.
     pub fn insert<E: TableEntity>(&self, entity: &(impl AsEntity<E> + ?Sized)) -> BoxFuture<'static, Result<ETag>> {
         self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
     }
@@ -218,7 +219,10 @@ impl Tables {
 
     /// Deletes the row with this key, whatever its version. Returns true if there was one. An entity with indexes is
     /// read first, also if only other programs have the indexes and the handle has called
-    /// [`create`](Self::create): a row whose insert a crash has cut off is no entity, and the answer is false. The row of an
+    /// [`create`](Self::create): a row whose insert a crash has cut off is no entity, and the answer is false. (Once another
+    /// program has added the first index of the entity, the handle knows it when it renews its
+    /// [lease](Self::with_lease), after a minute at the latest. Until then the answer is true for an insert of that program
+    /// which is under way or was cut off; the insert begins anew.) The row of an
     /// entity that has expired, or is in the bin, is deleted too, and the answer is true. This verb never puts an entity into
     /// the bin: [`soft_delete`](Self::soft_delete) does.
     ///

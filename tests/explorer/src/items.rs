@@ -832,11 +832,6 @@ fn unique_values<'a>(kind: &'a dyn ItemKind, fields: &'a Fields) -> impl Iterato
     unique.flat_map(move |layout| values(layout, fields).map(move |value| (layout.name, value)))
 }
 
-/// Checks whether an item has several unique values, so that two writers can each get one that the other wants.
-pub fn has_several_unique_values(kind: &dyn ItemKind, fields: &Fields) -> bool {
-    unique_values(kind, fields).nth(1).is_some()
-}
-
 /// Checks whether a unique index refuses one of these items because of the other.
 pub fn clashes(kind: &dyn ItemKind, one: &Fields, other: &Fields) -> bool {
     let is_shared = |wanted| unique_values(kind, other).any(|owned| owned == wanted);

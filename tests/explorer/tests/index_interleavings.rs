@@ -11,8 +11,8 @@ use depth::Depth;
 use explorer::{
     explore::{Explored, Explorer, Op, Progress, Seen, Stage, op, staged},
     items::{
-        self, Fields, ItemKind, Write, clashes, contents, fill, fixed, has_elements, has_several_unique_values,
-        old_store, promised, ready, sound, store,
+        self, Fields, ItemKind, Write, clashes, contents, fill, fixed, has_elements, old_store, promised, ready, sound,
+        store,
     },
 };
 use futures_util::FutureExt;
@@ -113,6 +113,11 @@ fn outcome_of_change(result: table_runtime::Result<bool>) -> Outcome {
 
 fn outcome_of_bulk(result: table_runtime::Result<BulkProgress>) -> Outcome {
     match result {
+        Err(Error::Bulk(error))
+            if error.failures.iter().any(|failure| matches!(*failure.error, Error::OutcomeUnknown(_))) =>
+        {
+            Outcome::Unknown
+        }
         Err(Error::Bulk(error)) => {
             for failure in &error.failures {
                 outcome::<()>(Err(match &*failure.error {
@@ -151,7 +156,10 @@ async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act) -> Outcome {
     match act {
         Merge(id, value, other) => outcome(kind.merge(tables, Fields::new(id, value, other)).await),
         Extra(id) => outcome(kind.set_extra(tables, id).await),
-        Insert(id, value, other) => outcome(kind.insert(tables, Fields::new(id, value, other)).await),
+        Insert(id, value, other) => {
+            let insert = kind.insert(tables, Fields::new(id, value, other)).map(outcome);
+            dropped(Box::pin(insert), Depth::choose(8, 9, REPEATED)).await.unwrap_or(Outcome::Left)
+        }
         Update(id, value, other) | Rewrapped(id, value, other) => match read(id).await {
             Some(item) if (item.fields().value, item.fields().other) != (value, other) => {
                 let fields = Fields { value, other, note: value, ..item.fields() };
@@ -190,7 +198,10 @@ async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act) -> Outcome {
             None => Outcome::Nothing,
         },
         Both(one, other) => outcome_of_change(kind.transact(tables, [one, other]).await),
-        InsertAll(one, other) => outcome_of_bulk(kind.insert_all(tables, [one, other]).await),
+        InsertAll(one, other) => {
+            let insert = kind.insert_all(tables, [one, other]).map(outcome_of_bulk);
+            dropped(Box::pin(insert), Depth::choose(8, 9, REPEATED)).await.unwrap_or(Outcome::Left)
+        }
         UpsertAll(one, other) => outcome_of_bulk(kind.upsert_all(tables, [one, other]).await),
         RemoveAll(one, other) => outcome(kind.remove_all(tables, [one, other]).await),
         RemoveRead(one, other) => outcome(kind.remove_read(tables, [one, other]).await),
@@ -311,6 +322,8 @@ struct Check<'a> {
     kind: &'static dyn ItemKind,
     start: &'a [Fields],
     acts: &'a [Act],
+    /// True if answers are lost.
+    loses: bool,
     visited: RefCell<HashSet<Vec<u64>>>,
 }
 
@@ -319,13 +332,14 @@ impl Check<'_> {
         let is_ready = ready(self.kind, &seen.tables).await?;
         for (act, progress) in self.acts.iter().zip(&seen.ops) {
             let is_lost = matches!(progress, Progress::Ended(Outcome::Refused | Outcome::Unknown));
-            ensure!(!is_lost || matches!(act, Late(..)), "{act:?} gave {progress:?}");
+            ensure!(!is_lost || self.loses || matches!(act, Late(..)), "{act:?} gave {progress:?}");
         }
         if seen.is_at_rest() {
             let all = promised(self.kind, &seen.tables).await?;
             self.acknowledged(seen, &all)?;
             self.keeps_unknown(seen, &all).await?;
-            let is_left = self.acts.iter().any(|act| matches!(act, Dropped(..)))
+            let is_left = self.loses
+                || self.acts.iter().any(|act| matches!(act, Dropped(..)))
                 || seen
                     .ops
                     .iter()
@@ -395,10 +409,7 @@ impl Check<'_> {
         let are_alone = self.start.is_empty() && inserted.len() == self.acts.len();
         if are_alone && inserted.iter().enumerate().all(clash) {
             let winners = inserted.iter().filter(|(_, outcome)| *outcome == Outcome::Done).count();
-            // Two inserts that collide in two values may abort each other.
-            let may_be_none = inserted
-                .iter()
-                .all(|(fields, outcome)| has_several_unique_values(self.kind, fields) && *outcome == Outcome::Conflict);
+            let may_be_none = inserted.iter().any(|(_, outcome)| matches!(outcome, Outcome::Left | Outcome::Unknown));
             ensure!(winners == 1 || winners == 0 && may_be_none, "{winners} inserts succeeded");
         }
         Ok(())
@@ -441,8 +452,20 @@ impl Start {
 
 /// Explores operations that begin at the same time.
 fn explore(kind: &'static dyn ItemKind, reach: Reach, start: Start, acts: &[Act]) -> Result<Explored> {
+    explore_losing(kind, reach, start, acts, 0)
+}
+
+/// Explores operations that begin at the same time, and lose so many answers of their writes. Each of these writes arrives
+/// at any later time, or never.
+fn explore_losing(
+    kind: &'static dyn ItemKind,
+    reach: Reach,
+    start: Start,
+    acts: &[Act],
+    lost: usize,
+) -> Result<Explored> {
     let begun = Instant::now();
-    let check = Check { kind, start: start.items(), acts, visited: RefCell::default() };
+    let check = Check { kind, start: start.items(), acts, loses: lost > 0, visited: RefCell::default() };
     let plain = match start {
         Start::New(items) => store(kind, reach, items).now_or_never(),
         Start::Old(items) => old_store(kind, reach, items).now_or_never(),
@@ -458,7 +481,7 @@ fn explore(kind: &'static dyn ItemKind, reach: Reach, start: Start, acts: &[Act]
         _ => op(format!("{act:?}"), move |tables| run(kind, tables, act)),
     };
     let ops: Vec<Op<_>> = acts.iter().copied().map(operation).collect();
-    let explored = Explorer::default().explore(&plain, &ops, async |seen| check.check(seen).await);
+    let explored = Explorer { lost, ..Explorer::default() }.explore(&plain, &ops, async |seen| check.check(seen).await);
     let explored = explored.with_context(|| format!("{acts:?} on {start:?}"))?;
     if Depth::Full.is_reached() {
         println!("{start:?} {acts:?} {explored:?} {} stores {:?}", check.visited.borrow().len(), begun.elapsed());
@@ -670,6 +693,13 @@ fn is_long(kind: &dyn ItemKind, start: Start, acts: &[Act]) -> bool {
 
 /// Explores all combinations of `count` operations, with repetition, for each beginning.
 fn combinations(kind: &'static dyn ItemKind, reach: Reach, starts: &[Start], acts: &[Act], count: usize) -> Result<()> {
+    let sets = chosen(acts, count);
+    let all = starts.iter().flat_map(|start| sets.iter().map(|set| (*start, &**set)));
+    explore_sets(kind, reach, all.filter(|(start, set)| !is_long(kind, *start, set)))
+}
+
+/// Returns all combinations of `count` operations, with repetition.
+fn chosen(acts: &[Act], count: usize) -> Vec<Vec<Act>> {
     fn choose(acts: &[Act], count: usize, chosen: &mut Vec<Act>, found: &mut Vec<Vec<Act>>) {
         if count == 0 {
             return found.push(chosen.clone());
@@ -682,8 +712,7 @@ fn combinations(kind: &'static dyn ItemKind, reach: Reach, starts: &[Start], act
     }
     let mut sets = Vec::new();
     choose(acts, count, &mut Vec::new(), &mut sets);
-    let all = starts.iter().flat_map(|start| sets.iter().map(|set| (*start, &**set)));
-    explore_sets(kind, reach, all.filter(|(start, set)| !is_long(kind, *start, set)))
+    sets
 }
 
 /// Explores a backfill beside each of the operations.
@@ -700,9 +729,19 @@ fn explore_sets<'a>(
     reach: Reach,
     sets: impl IntoIterator<Item = (Start, &'a [Act])>,
 ) -> Result<()> {
+    explore_sets_losing(kind, reach, sets, 0)
+}
+
+/// Explores each of these sets with so many lost answers.
+fn explore_sets_losing<'a>(
+    kind: &'static dyn ItemKind,
+    reach: Reach,
+    sets: impl IntoIterator<Item = (Start, &'a [Act])>,
+    lost: usize,
+) -> Result<()> {
     let (mut count, mut states, mut edges, begun) = (0, 0, 0, Instant::now());
     for (start, acts) in sets {
-        let explored = explore(kind, reach, start, acts)?;
+        let explored = explore_losing(kind, reach, start, acts, lost)?;
         count += 1;
         states += explored.states;
         edges += explored.edges;
@@ -1056,6 +1095,80 @@ mod late {
             }
         }
         Ok(())
+    }
+}
+
+/// Writes of which one is not answered: it arrives at any later time, also after its repetition and after any step of
+/// another writer, or never.
+mod unanswered {
+    use super::*;
+
+    const SETS: Sets = &[
+        (NONE, &[Insert(1, 1, 1), Insert(2, 1, 1)]),
+        (NONE, &[Insert(1, 1, 1), Insert(1, 2, 2)]),
+        (NONE, &[Insert(1, 1, 1), Repair]),
+        (NONE, &[InsertAll(ONE_ITEM, OTHER_ITEM), Insert(3, 2, 2)]),
+        (ONE, &[Insert(2, 2, 2), Delete(1)]),
+        (ONE, &[Update(1, 2, 2), Insert(2, 2, 2)]),
+        (ONE, &[Update(1, 2, 2), Insert(2, 1, 1)]),
+        (ONE, &[Update(1, 2, 2), Update(1, 3, 3)]),
+        (ONE, &[Update(1, 2, 2), Delete(1)]),
+        (ONE, &[Note(1, 7), Update(1, 2, 2)]),
+        (ONE, &[Delete(1), Insert(1, 1, 1)]),
+        (ONE, &[Delete(1), Insert(2, 1, 1)]),
+        (TWO, &[Update(1, 3, 3), Update(2, 1, 1)]),
+    ];
+
+    /// Further sets, which take longer.
+    const MORE_SETS: Sets = &[
+        (ONE, &[Update(1, 2, 2), Repair]),
+        (ONE, &[UpsertAll(NOTED_ITEM, TWIN), Delete(1)]),
+        (OLD_ONE, &[Fill, Update(1, 2, 2)]),
+        (OLD_ONE, &[Fill, Insert(2, 1, 1)]),
+    ];
+
+    fn explore(kind: &'static dyn ItemKind) -> Result<()> {
+        let explore = |sets: &[(Start, &[Act])]| explore_sets_losing(kind, Reach::Partition, sets.iter().copied(), 1);
+        explore(SETS)?;
+        if Depth::Deep.is_reached() {
+            explore(MORE_SETS)?;
+        }
+        if Depth::Full.is_reached() {
+            let pairs = chosen(single_acts(kind), 2);
+            let all: Vec<_> = STARTS.iter().flat_map(|start| pairs.iter().map(|set| (*start, &**set))).collect();
+            explore(&all)?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn list_in_partition() -> Result<()> {
+        explore(items::list_in_partition::KIND)
+    }
+
+    #[test]
+    fn unique_in_partition() -> Result<()> {
+        explore(items::unique_in_partition::KIND)
+    }
+
+    #[test]
+    fn pointer_elsewhere() -> Result<()> {
+        explore(items::pointer_elsewhere::KIND)
+    }
+
+    #[test]
+    fn unique_elsewhere() -> Result<()> {
+        explore(items::unique_elsewhere::KIND)
+    }
+
+    #[test]
+    fn unique_include_elsewhere() -> Result<()> {
+        explore(items::unique_include_elsewhere::KIND)
+    }
+
+    #[test]
+    fn copy_elsewhere() -> Result<()> {
+        explore(items::copy_elsewhere::KIND)
     }
 }
 

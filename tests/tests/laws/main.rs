@@ -9,6 +9,7 @@ mod golden_rows;
 mod index_requests;
 mod keys;
 mod large;
+mod late_requests;
 mod prefixes;
 mod properties;
 mod shapes;

@@ -146,6 +146,40 @@ async fn the_error_of_a_check_names_the_faulty_request() -> Result<()> {
 }
 
 #[tokio::test]
+async fn another_writer_runs_before_each_request() -> Result<()> {
+    let runs = RefCell::new(Vec::new());
+    let insert = async |tables: Tables| tables.insert(&counter(1)).await.map(drop);
+    let disturbed = for_each_fault(store, read_and_write, async |run: Run<Plain, _>| {
+        if run.fault.is_none() {
+            let told = |told: &table_runtime::Result<()>| match told {
+                Ok(()) => "done",
+                Err(Error::AlreadyExists(_)) => "exists",
+                Err(error) => panic!("{error}"),
+            };
+            runs.borrow_mut().push((told(&run.result), run.other.as_ref().map(told)));
+        }
+        Ok(())
+    })
+    .beside(insert)
+    .await?;
+    assert_eq!(disturbed, 3 * (Fault::ALL.len() + 1));
+    let without = [("done", None); Fault::ALL.len()];
+    // Before the read, before the insert, before the scan, and never.
+    let beside = [("exists", Some("done")), ("exists", Some("done")), ("done", Some("exists")), ("done", None)];
+    assert_eq!(*runs.borrow(), [&without[..], &beside].concat());
+    let error = for_each_fault(store, read_and_write, async |run: Run<Plain, _>| {
+        ensure!(run.other.is_none_or(|other| other.is_ok()), "the other one was told so");
+        Ok(())
+    })
+    .beside(insert)
+    .await
+    .expect_err("one of both is told so");
+    let place = "another writer before request 2, query of Counter (PartitionKey eq 'a')";
+    assert_eq!(format!("{error:#}"), format!("{place}: the other one was told so"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn reads_of_a_snapshot_and_of_the_secondary_region_fail_too() -> Result<()> {
     let (store, faults) = Faulty::new(InMemoryBackend::new()?);
     store.create_table("Posts").await?;

@@ -8,9 +8,11 @@ use table_runtime::{
     Error, TableEntity, Tables, Value,
     backend::{Action, BackendExt, Group, IfMatch, Operation, Reach},
     layout::LayoutInfo,
+    testing::Scheduled,
 };
 use tests::{
     depth::Depth,
+    driven::{Next, drive},
     faulty::{Faulty, Run, for_each_fault},
     items::{self, Fields, ItemKind, clashes, contents, fixed, having, promised, sound, store},
     plain::Plain,
@@ -279,6 +281,60 @@ async fn damaged(kind: &dyn ItemKind) -> Result<Vec<Plain>> {
     Ok(damaged.into_inner().into_values().collect())
 }
 
+/// Writes of another writer, which want the key or a value of the others.
+const OTHERS: [Act; 5] =
+    [Act::Insert(3, 3, 3), Act::Insert(4, 3, 1), Act::Upsert(3, 4, 3), Act::Update(1, 3, 3), Act::Delete(1)];
+
+/// Another writer runs between any two requests of a write. What both are told is what would happen if one began after the
+/// other; a write of a version that the other one has changed is refused.
+async fn every_write_is_told_the_truth_beside_another(kind: &dyn ItemKind, reach: Reach) -> Result<()> {
+    let start = store(kind, reach, &START).await?;
+    let mut runs = 0;
+    for (act, other) in ACTS.into_iter().flat_map(|act| OTHERS.map(|other| (act, other))) {
+        for n in 0.. {
+            let store = start.copy();
+            let (backend, schedule) = Scheduled::new(store.clone());
+            let (tables, direct) = (Tables::new(backend), store.tables());
+            let (mut requests, mut told) = (0, None);
+            let result = drive(&schedule, run(kind, &tables, act), async |_| {
+                if requests == n {
+                    told = Some(run(kind, &direct, other).await);
+                }
+                requests += 1;
+                Next::Grant
+            })
+            .await?;
+            let Some(told) = told else { break };
+            runs += 1;
+            let checked = async {
+                let seen = promised(kind, &direct).await?;
+                let one_after = |first, second| {
+                    let between = after(kind, &START, first);
+                    let end = after(kind, between.as_deref().unwrap_or(&START), second);
+                    let is_done = (between.is_some(), end.is_some());
+                    (end.or(between).unwrap_or_else(|| START.to_vec()), is_done)
+                };
+                let is_done = (told.is_ok(), result.is_ok());
+                let (now, (other_first, act_second)) = one_after(other, act);
+                let is_after = seen == now && is_done == (other_first, act_second);
+                let (now, (act_first, other_second)) = one_after(act, other);
+                let is_before = seen == now && is_done == (other_second, act_first);
+                // One that fails may have fenced the entity.
+                let is_outdated = matches!(result, Err(Error::ConditionNotMet(_) | Error::NotFound(_)))
+                    && seen == after(kind, &START, other).unwrap_or_else(|| START.to_vec());
+                ensure!(is_after || is_before || is_outdated, "readers see {seen:?}");
+                ensure!(!matches!(result, Err(Error::Aborted(_))), "it did not take long");
+                fixed(kind, &direct, &seen).await
+            };
+            checked.await.with_context(|| {
+                format!("{act:?} was told {result:?}; {other:?} before its request {n}: {told:?}\n{store}")
+            })?;
+        }
+    }
+    println!("{runs} runs");
+    Ok(())
+}
+
 /// Number of damaged stores of which a quick search tries all.
 const MANY_STORES: usize = 12;
 
@@ -402,6 +458,11 @@ macro_rules! each {
             #[tokio::test]
             async fn every_write_survives_every_fault() -> Result<()> {
                 super::every_write_survives_every_fault(KIND, Reach::$reach).await
+            }
+
+            #[tokio::test]
+            async fn every_write_is_told_the_truth_beside_another() -> Result<()> {
+                super::every_write_is_told_the_truth_beside_another(KIND, Reach::$reach).await
             }
 
             #[tokio::test]

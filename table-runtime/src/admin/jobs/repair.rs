@@ -113,7 +113,7 @@ impl fmt::Debug for Repair<'_> {
 
 impl Tables {
     /// Fixes the findings of [`verify`](Self::verify), beside writers and with their own steps. It deletes pending
-    /// inserts, whose writers get [`Error::Aborted`] if they are only slow. It deletes a stale row after it gave the row's
+    /// inserts, whose writers begin anew if they are only slow. It deletes a stale row after it gave the row's
     /// entity a new version, so that no writer still needs the row. It writes a missing row under the entity's version.
     ///
     /// It can run at any time, again, and several times at once. It reads rows as a

@@ -271,13 +271,16 @@ fn is_in_the_way(entry: &PositionedWrite, error: &Error) -> bool {
 /// Separates the inserts whose rows exist, or the deletions whose rows are missing, from the others. The write at `known`
 /// is known to be one of the first. If the rows cannot be read, only that write is separated.
 ///
-/// A pending insert is no row for readers. If it is in the way of an insert, it is deleted.
+/// A pending insert is no row for readers. If it is in the way of an insert, the insert makes its way.
 async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
     let is_insert = part.get(known).is_some_and(|entry| entry.write.entity.verb.inserts());
     let rows = match part.first() {
         Some(first) if part.len() > 1 || is_insert => {
             let keys: Vec<_> = part.iter().map(|entry| entry.write.entity.keys()).collect();
-            first.write.write.existing(&keys).await
+            match first.write.write.existing(&keys).await {
+                Ok(rows) if is_insert => make_way(&part, rows).await,
+                rows => rows,
+            }
         }
         _ => Ok(Vec::new()),
     };
@@ -285,7 +288,7 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
     let mut rows = rows.into_iter();
     let (mut parted, mut rest) = (Vec::new(), Vec::new());
     for (at, mut entry) in part.into_iter().enumerate() {
-        let BegunWrite { write, entity } = &mut entry.write;
+        let entity = &mut entry.write.entity;
         let is_parted = match rows.next() {
             // A second look would show the same: the row is one of another kind, or cannot be read.
             Some(EntityState::Committed(Standing::Expired)) if is_insert && !(at == known && entity.looks()) => {
@@ -296,10 +299,7 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
                 entry.in_the_way = Some(Ok(standing));
                 true
             }
-            Some(existing) if is_insert => match write.make_way(entity.keys(), existing).await {
-                Ok(has_way) => !has_way,
-                Err(_) => at == known,
-            },
+            Some(_) if is_insert => false,
             Some(existing) => !matches!(existing, EntityState::Committed(_)) || at == known,
             None if at == known => {
                 entry.in_the_way = unread.take().map(Err);
@@ -310,6 +310,22 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
         if is_parted { parted.push(entry) } else { rest.push(entry) }
     }
     (parted, rest)
+}
+
+/// Makes way for inserts that found these rows. Returns what there is afterwards.
+async fn make_way(part: &[PositionedWrite], rows: Vec<EntityState>) -> Result<Vec<EntityState>> {
+    let mut ways: Vec<BoxFuture<'_, Result<EntityState>>> = Vec::with_capacity(rows.len());
+    for (entry, existing) in part.iter().zip(rows) {
+        ways.push(Box::pin(async move {
+            let BegunWrite { write, entity } = &entry.write;
+            if matches!(existing, EntityState::Pending(..)) {
+                write.make_way(entity.keys(), None).await
+            } else {
+                Ok(existing)
+            }
+        }));
+    }
+    pacing::concurrently(ways).await
 }
 
 /// Returns the failures of a transaction whose answer was lost. It is not sent again: others may have written since, and

@@ -1,7 +1,9 @@
 //! Index rows in other partitions: written before a commit, rolled back, released.
 
+use std::time::Instant;
+
 use table_store::{
-    ETag, Error, Result, Row, ValueRef,
+    ETag, Error, Guid, Result, Row, ValueRef,
     backend::{Action, IfMatch},
     unstable::RowKeys,
 };
@@ -22,8 +24,8 @@ use crate::{
 /// The condition under which a writer may still commit its entity.
 #[derive(Clone, Copy)]
 pub enum Precondition<'a> {
-    /// The entity is pending with this write's id.
-    Pending,
+    /// The entity is the pending insert of this attempt.
+    Pending(Guid),
     /// The entity has the version that was read.
     Version(&'a ETag),
 }
@@ -119,7 +121,7 @@ impl Write {
     fn lost_race(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Error {
         let row = self.row_id(entity).into();
         match precondition {
-            Precondition::Pending => Error::Aborted(row),
+            Precondition::Pending(_) => Error::Aborted(row),
             Precondition::Version(_) => Error::ConditionNotMet(row),
         }
     }
@@ -127,15 +129,15 @@ impl Write {
     /// Checks that this write may still commit its entity.
     async fn check_precondition(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Result<()> {
         match (precondition, self.entity(entity).await?) {
-            (Precondition::Pending, Some(found)) if found.pending == Some(self.id) => Ok(()),
+            (Precondition::Pending(attempt), Some(found)) if found.pending == Some(attempt) => Ok(()),
             (Precondition::Version(etag), Some(found)) if found.row.etag == *etag => Ok(()),
             _ => Err(self.lost_race(entity, precondition)),
         }
     }
 
     /// Makes sure that the owner of a claim neither has its value nor can commit it later: deletes a pending insert of
-    /// the value, whose writer is slow or dead, and an entity with the value that has expired; fences an entity without the
-    /// value. Returns true if the deletion of an expired owner has released the claim too.
+    /// the value, unless its writer goes on when it is given time, and an entity with the value that has expired; fences an
+    /// entity without the value. Returns true if the deletion of an expired owner has released the claim too.
     ///
     /// # Errors
     /// A committed owner with the value that has not expired is a unique violation.
@@ -146,10 +148,16 @@ impl Write {
         owner: &RowKeys,
         precondition: Precondition<'_>,
     ) -> Result<bool> {
-        let mut delays = pacing::delays();
+        let (mut delays, mut given_time) = (pacing::delays(), None);
         loop {
+            let asked = Instant::now();
             let Some(found) = self.entity(owner).await? else { return Ok(false) };
             let has_value = found.encoded.has(claim.layout, &claim.keys);
+            if has_value && found.pending.is_some() && given_time.as_ref() != Some(&found.row.etag) {
+                pacing::give_time(self.backend(), asked).await;
+                given_time = Some(found.row.etag);
+                continue;
+            }
             if has_value && found.pending.is_none() {
                 match found.standing(&self.schema, self.backend().now())? {
                     Standing::Expired if self.takes_over => {

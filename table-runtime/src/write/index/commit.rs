@@ -60,7 +60,7 @@ pub async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec
             Err(failed) => failed,
         };
         if let Some(error) = examine(planned, &groups, failed, in_the_way, &mut read).await? {
-            pacing::wait(first.write.backend(), &mut delays, error).await?;
+            first.write.pause(&mut delays, error).await?;
         }
     }
 }
@@ -113,11 +113,11 @@ async fn examine(
         && let Some(own) = planned.iter().find(|entity| *entity.keys == keys)
     {
         let looks = in_the_way == InTheWay::Look && !own.defers;
-        if looks && matches!(error, Error::AlreadyExists(_)) {
-            let existing = own.write.exists(own.keys).await?;
-            if own.write.make_way(own.keys, existing).await? {
-                return Ok(Some(error));
-            }
+        if looks
+            && matches!(error, Error::AlreadyExists(_))
+            && matches!(own.write.make_way(own.keys, None).await?, EntityState::None)
+        {
+            return Ok(Some(error));
         }
         return Err(error);
     }

@@ -272,8 +272,7 @@ impl BegunWrite {
             _ if must_exist => Err(Error::NotFound(row()?)),
             // Another kind, or a newer version of this one, may have crashed in an insert.
             Occupant::OtherKind if *verb == Verb::Insert => {
-                let existing = self.write.exists(keys).await?;
-                let has_way = self.write.make_way(keys, existing).await?;
+                let has_way = matches!(self.write.make_way(keys, None).await?, EntityState::None);
                 if has_way { Ok(None) } else { Err(Error::AlreadyExists(row()?)) }
             }
             Occupant::OtherKind => Err(Error::AlreadyExists(row()?)),
@@ -287,9 +286,10 @@ impl BegunWrite {
     /// The row is that of an entity that has not expired.
     async fn before_insert(&self, found: FoundEntity) -> Result<Option<Before>> {
         let BegunWrite { write, entity } = self;
-        if let Some(id) = found.pending {
+        if found.pending.is_some() {
             if write.before_commit().next().is_some() {
-                write.make_way(entity.keys(), EntityState::Pending(id, found.row.etag)).await?;
+                // If it was committed meanwhile, the insert finds the entity in its way.
+                write.make_way(entity.keys(), None).await?;
                 return Ok(None);
             }
             return Ok(self.before(found));
@@ -405,16 +405,17 @@ impl BegunWrite {
         let (EntityWrite { verb, .. }, keys) = (&self.entity, self.entity.keys());
         let begins_anew = match verb {
             Verb::Upsert | Verb::Merge => true,
-            // The row that is in the way may have expired. A look at it says more. Only after that does the insert depend on a
-            // version.
-            Verb::Insert => {
-                let is_of_version = self.entity.looks && !matches!(error, Error::Aborted(_));
-                self.defers() && (is_of_version || matches!(error, Error::AlreadyExists(_)))
-            }
+            // A look at the rows that are in the way says more: the one of the key may have expired, and whoever aborted the
+            // insert has the key or the value. Only after that does the insert depend on a version.
+            Verb::Insert => match error {
+                Error::Aborted(_) => true,
+                Error::AlreadyExists(_) => self.defers(),
+                _ => self.defers() && self.entity.looks,
+            },
             Verb::Remove => !matches!(error, Error::NotFound(_)),
             _ => false,
         };
-        begins_anew && keys.row_key == row.row_key
+        begins_anew && keys.row_key == row.row_key && !self.write.gave_up()
     }
 
     /// Checks whether the write goes on with what it has learned, without a delay: an insert looks at the row in its way.

@@ -72,7 +72,7 @@ pub struct FoundEntity {
     pub encoded: Encoded,
     /// The properties that the struct does not know.
     pub unknown: Unknown,
-    /// The write id of the insert that has not committed the entity yet.
+    /// The attempt of the insert that has not committed the entity yet.
     pub pending: Option<Guid>,
 }
 
@@ -393,7 +393,7 @@ fn rows_of<E: TableEntity>(row: StoredRow<'_>) -> Result<(Encoded, Unknown)> {
     Ok((Encoded::unchecked(&entity)?, unknown))
 }
 
-/// Returns the write id of the insert that has not committed the row yet.
+/// Returns the attempt of the insert that has not committed the row yet.
 pub fn pending(row: &Row) -> Option<Guid> {
     match row.properties.get(PENDING) {
         Some(ValueRef::Guid(id)) => Some(id),

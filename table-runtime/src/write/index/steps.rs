@@ -4,7 +4,7 @@
 use std::slice;
 
 use table_store::{
-    ETag, Error, Properties, Result, ValueRef,
+    ETag, Error, Guid, Properties, Result, ValueRef,
     backend::{Action, IfMatch},
     unstable::RowKeys,
 };
@@ -31,6 +31,13 @@ pub(super) struct Committed {
     pub(super) read: Option<Properties>,
 }
 
+/// A pending insert that is known to have been carried out.
+struct PendingInsert {
+    /// The id of the request that wrote it.
+    attempt: Guid,
+    etag: ETag,
+}
+
 impl Planned<'_> {
     /// Checks whether rows of the entity are written in steps of their own.
     pub(super) fn takes_steps(&self) -> bool {
@@ -54,11 +61,12 @@ impl Planned<'_> {
     /// Inserts the entity as a pending one, writes its index rows and commits.
     async fn insert(&self, properties: &Properties, added: &[&EncodedRow]) -> Result<Committed> {
         let Self { write, keys, defers, .. } = self;
-        let pending = write.insert_pending(keys, properties.clone(), *defers).await?;
-        match write.write_rows(added, keys, Precondition::Pending).await {
+        let pending = write.insert_pending(keys, properties, *defers).await?;
+        let attempt = pending.attempt;
+        match write.write_rows(added, keys, Precondition::Pending(attempt)).await {
             Ok(written) => self.commit_pending(properties, pending, written).await,
             Err((error, written)) => {
-                write.abort(keys, written).await;
+                write.abort(keys, attempt, written).await;
                 Err(error)
             }
         }
@@ -70,7 +78,12 @@ impl Planned<'_> {
         let removed: Vec<_> = write.before_commit().flat_map(|layout| change.removed(layout)).collect();
         let released = write.own_rows(&removed, keys).await?;
         let mut version = self.version().cloned();
-        let (error, written) = match write.write_rows(added, keys, self.precondition()).await {
+        let rows = match &version {
+            Some(version) => write.write_rows(added, keys, Precondition::Version(version)).await,
+            // A write of any version adds no row.
+            None => Ok(Vec::new()),
+        };
+        let (error, written) = match rows {
             Ok(written) => match commit(slice::from_ref(self), InTheWay::Look).await {
                 Ok(etags) => return Ok((Committed { etag: etags.into_iter().next().flatten(), read: None }, released)),
                 // The commit may have been carried out, so its index rows stay.
@@ -83,15 +96,11 @@ impl Planned<'_> {
         Err(WriteFailure { version, ..error.into() })
     }
 
-    fn precondition(&self) -> Precondition<'_> {
-        self.version().map_or(Precondition::Pending, Precondition::Version)
-    }
-
     /// Removes `IndexPending` from an entity with these properties: from then on readers return the entity.
     async fn commit_pending(
         &self,
         properties: &Properties,
-        mut etag: ETag,
+        PendingInsert { attempt, mut etag }: PendingInsert,
         written: Vec<WrittenRow>,
     ) -> Result<Committed> {
         let Self { write, keys, .. } = self;
@@ -119,8 +128,9 @@ impl Planned<'_> {
                     let etag = is_same(&found.row.properties, properties).then_some(found.row.etag);
                     return Ok(Committed { etag, read });
                 }
-                // Another writer fenced it, or patched it. The patch stays.
-                Ok(Some(found)) if found.pending == Some(write.id) => {
+                // Another writer fenced it, or patched it. The patch stays. A row of another attempt is one that another
+                // writer has deleted, with its claims: that attempt arrived late.
+                Ok(Some(found)) if found.pending == Some(attempt) => {
                     // A request under the earlier version cannot be applied any more.
                     unknown = unknown.filter(|_| found.row.etag == etag);
                     etag = found.row.etag;
@@ -137,20 +147,27 @@ impl Planned<'_> {
         if let Some(unknown) = unknown {
             return Err(unknown);
         }
-        write.abort(keys, written).await;
+        write.abort(keys, attempt, written).await;
         Err(error)
     }
 }
 
 impl Write {
     /// Writes the entity with `IndexPending`, so that no reader returns it.
-    async fn insert_pending(&self, keys: &RowKeys, mut properties: Properties, defers: bool) -> Result<ETag> {
-        properties.push(PENDING, ValueRef::Guid(self.id));
-        let group = single(self.schema.table(), keys, Action::Insert(properties))?;
+    ///
+    /// Each request has an attempt of its own: one that was not answered may be carried out later, after its repetition, and
+    /// after another writer has deleted what that wrote.
+    async fn insert_pending(&self, keys: &RowKeys, properties: &Properties, defers: bool) -> Result<PendingInsert> {
         let (mut delays, mut was_lost) = (pacing::delays(), false);
         loop {
-            let error = match self.send(&group).await? {
-                WriteAnswer::Done(etag) => return etag.ok_or_else(|| self.no_etag("insert", keys)),
+            let attempt = Guid::random()?;
+            let mut pending = properties.clone_with_room(32);
+            pending.push(PENDING, ValueRef::Guid(attempt));
+            let error = match self.send(&single(self.schema.table(), keys, Action::Insert(pending))?).await? {
+                WriteAnswer::Done(etag) => {
+                    let etag = etag.ok_or_else(|| self.no_etag("insert", keys))?;
+                    return Ok(PendingInsert { attempt, etag });
+                }
                 WriteAnswer::LostRace(exists) if !was_lost && defers => return Err(exists),
                 WriteAnswer::LostRace(exists) => exists,
                 WriteAnswer::Lost(error) => {
@@ -158,17 +175,15 @@ impl Write {
                     error.into()
                 }
             };
-            match self.exists(keys).await? {
-                // An attempt was applied, and its answer lost.
-                EntityState::Pending(id, etag) if id == self.id => return Ok(etag),
-                existing => {
-                    if !self.make_way(keys, existing).await? {
-                        let is_lost = matches!(error, Error::OutcomeUnknown(_));
-                        return Err(if is_lost { Error::AlreadyExists(self.row_id(keys).into()) } else { error });
-                    }
+            match self.make_way(keys, Some(attempt)).await? {
+                EntityState::None => self.pause(&mut delays, error).await?,
+                // It was carried out, and its answer lost.
+                EntityState::Pending(_, etag) => return Ok(PendingInsert { attempt, etag }),
+                EntityState::Committed(_) => {
+                    let is_lost = matches!(error, Error::OutcomeUnknown(_));
+                    return Err(if is_lost { Error::AlreadyExists(self.row_id(keys).into()) } else { error });
                 }
             }
-            self.pause(&mut delays, error).await?;
         }
     }
 
@@ -179,10 +194,10 @@ impl Write {
     }
 
     /// Deletes the pending entity and its index rows. A row that cannot be deleted is left to a repair.
-    async fn abort(&self, keys: &RowKeys, written: Vec<WrittenRow>) {
+    async fn abort(&self, keys: &RowKeys, attempt: Guid, written: Vec<WrittenRow>) {
         let mut delays = pacing::delays();
         while let Ok(Some(found)) = self.entity(keys).await
-            && found.pending == Some(self.id)
+            && found.pending == Some(attempt)
         {
             let deleted = self.delete_row(self.schema.table().into(), keys, &found.row.etag).await;
             if deleted.is_err() || deleted.is_ok_and(|answer| answer.is_settled()) || !delays.wait(self.backend()).await

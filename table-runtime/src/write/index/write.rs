@@ -1,7 +1,11 @@
 //! One write of an entity: its id, its reads of the entity and of index rows, its writes of single rows, and the meaning
 //! of their answers.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
+};
 
 use table_store::{
     ETag, Error, Guid, Properties, Result, Row, RowId, ValueRef,
@@ -25,13 +29,15 @@ use crate::{
 pub struct Write {
     pub tables: Tables,
     pub schema: Schema,
-    /// The write id: it is stored in pending entities, in claims, and in entities with a `WriteId`.
+    /// The write id: it is stored in claims, and in entities with a `WriteId`.
     ///
     /// A write treats every row that carries its id as its own. No two writes share an id.
     pub id: Guid,
     pub(super) reach: Reach,
     /// Whether the write may delete an entity that has expired, to get its unique value.
     pub(super) takes_over: bool,
+    /// True if a step has ended because no attempt was left. The write does not begin anew then.
+    gave_up: AtomicBool,
 }
 
 /// The answer to a request that writes rows.
@@ -89,10 +95,10 @@ pub enum Occupant {
     OtherKind,
 }
 
-/// Whether there is a row at an entity's keys.
+/// What there is at an entity's keys.
 pub enum EntityState {
     None,
-    /// The insert with this write id, which no reader sees, in this version.
+    /// The pending insert of this attempt, which no reader sees, in this version.
     Pending(Guid, ETag),
     /// A committed entity, of this kind or another one.
     Committed(Standing),
@@ -114,7 +120,7 @@ impl Write {
         let has_id = schema.write_id || schema.before_commit().next().is_some();
         let id = if has_id { new_id()? } else { Guid::default() };
         let reach = tables.backend().reach();
-        Ok(Self { tables, schema, id, reach, takes_over: true })
+        Ok(Self { tables, schema, id, reach, takes_over: true, gave_up: AtomicBool::new(false) })
     }
 
     /// Checks whether a removal has to read the row: index rows depend on it, or it may be a pending insert of a program
@@ -263,17 +269,26 @@ impl Write {
         Ok(self.entity(keys).await?.filter(|found| found.pending.is_none()))
     }
 
-    /// Makes way for an insert that found a row: deletes the row if it is a pending insert, whose writer is slow or dead.
-    /// A program that does not know an index meets pending inserts of programs that do. Returns false if readers see the
-    /// row.
-    pub async fn make_way(&self, keys: &RowKeys, existing: EntityState) -> Result<bool> {
-        match existing {
-            EntityState::None => Ok(true),
-            EntityState::Pending(_, etag) => {
-                self.delete_row(self.table_of(keys)?, keys, &etag).await?;
-                Ok(true)
+    /// Makes way for an insert that found a row: deletes the row if it is a pending insert, unless its writer goes on when
+    /// it is given time. A program that does not know an index meets pending inserts of programs that do.
+    ///
+    /// Returns the committed entity if there is one, the pending insert if it is that of the attempt `own`, and otherwise
+    /// that there is none: the insert may be tried again.
+    pub async fn make_way(&self, keys: &RowKeys, own: Option<Guid>) -> Result<EntityState> {
+        let asked = Instant::now();
+        let existing = self.exists(keys).await?;
+        let EntityState::Pending(attempt, etag) = &existing else { return Ok(existing) };
+        if own == Some(*attempt) {
+            return Ok(existing);
+        }
+        pacing::give_time(self.backend(), asked).await;
+        match self.exists(keys).await? {
+            EntityState::Pending(_, now) if now == *etag => {
+                self.delete_row(self.table_of(keys)?, keys, etag).await?;
+                Ok(EntityState::None)
             }
-            EntityState::Committed(_) => Ok(false),
+            EntityState::Pending(..) => Ok(EntityState::None),
+            ended => Ok(ended),
         }
     }
 
@@ -387,7 +402,14 @@ impl Write {
 
     /// Waits before the next attempt. Returns `error` if no attempt is left.
     pub async fn pause(&self, delays: &mut pacing::Delays, error: Error) -> Result<()> {
-        pacing::wait(self.backend(), delays, error).await
+        let waited = pacing::wait(self.backend(), delays, error).await;
+        self.gave_up.fetch_or(waited.is_err(), Ordering::Relaxed);
+        waited
+    }
+
+    /// Checks whether a step has ended because no attempt was left.
+    pub fn gave_up(&self) -> bool {
+        self.gave_up.load(Ordering::Relaxed)
     }
 
     /// Returns the error of `entity`, which wants the row at `at` that belongs to `owner`.

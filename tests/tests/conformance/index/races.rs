@@ -2,7 +2,8 @@
 
 use std::{future::Future, sync::Arc};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
+use futures_util::future::join;
 use table_runtime::{
     Error, Stored, TableEntity, Tables,
     backend::{
@@ -10,8 +11,12 @@ use table_runtime::{
         TableRequest, Written,
     },
     row::RowId,
+    testing::{Fault, Faulty, PartitionReach, Scheduled},
 };
-use tests::stores::{Kind, Store};
+use tests::{
+    driven::{Next, drive},
+    stores::{Kind, Store},
+};
 use tokio::task::JoinSet;
 
 use crate::fixtures::findings;
@@ -24,6 +29,9 @@ crate::conformance! {
     a_name_passes_from_entity_to_entity
     a_list_takes_concurrent_inserts
     the_error_of_a_lost_race_names_the_entity
+    a_pending_insert_that_arrives_after_its_repetition_makes_no_twins
+    the_loser_of_a_race_is_told_what_happened
+    an_insert_that_meets_an_abandoned_one_takes_its_place
 }
 
 /// Number of tasks that want each name.
@@ -82,8 +90,6 @@ where
         match result {
             Ok(()) => winners += 1,
             Err(Error::UniqueViolation(violation)) => ensure!(violation.owner != violation.row, "{violation}"),
-            // Across partitions, a slow insert may be aborted by another writer.
-            Err(Error::Aborted(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -129,20 +135,9 @@ async fn one_of_many_inserts_gets_two_values_unique_across_partitions(store: &St
     tables.create::<Member>().await?;
     let rounds = (rounds(store) / 10).max(2);
     for round in 0..rounds {
-        let wins = |task: u32| {
-            let member = Member { number: round * TASKS + task, name: format!("{round}"), email: format!("{round}@x") };
-            let tables = tables.clone();
-            async move {
-                // Two inserts may abort each other, one at each of the two values. Neither has succeeded then.
-                loop {
-                    match tables.insert(&member).await {
-                        Err(Error::Aborted(_)) => {}
-                        inserted => return inserted.map(drop),
-                    }
-                }
-            }
-        };
-        let winners = race((0..TASKS).map(wins)).await?;
+        let member =
+            |task| Member { number: round * TASKS + task, name: format!("{round}"), email: format!("{round}@x") };
+        let winners = race((0..TASKS).map(|task| insert(tables.clone(), member(task)))).await?;
         ensure!(winners == 1, "round {round}: {winners} winners");
         let by_name = Member::by_name(&format!("{round}")).get(tables).await?;
         let by_email = Member::by_email(&format!("{round}@x")).get(tables).await?;
@@ -208,7 +203,7 @@ async fn a_name_passes_from_entity_to_entity(store: &Store) -> Result<()> {
                         ensure!(tables.remove(Guest::key(number)).await?, "{number} was inserted");
                         had += 1;
                     }
-                    Err(Error::UniqueViolation(_) | Error::Aborted(_)) => tokio::task::yield_now().await,
+                    Err(Error::UniqueViolation(_)) => tokio::task::yield_now().await,
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -302,6 +297,102 @@ impl<B: Backend> Backend for Contested<B> {
     fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
         Ok(None)
     }
+}
+
+/// The first request of an insert is carried out late: after its repetition, and after another writer has deleted what that
+/// wrote, but before that one takes over the claim.
+async fn a_pending_insert_that_arrives_after_its_repetition_makes_no_twins(store: &Store) -> Result<()> {
+    for (round, in_bulk) in [(0, false), (10, true)] {
+        let backend = PartitionReach(store.backend.clone());
+        Tables::new(backend.clone()).create::<Guest>().await?;
+        let (scheduled, schedule) = Scheduled::new(backend.clone());
+        let slow = Tables::new(scheduled);
+        let (scheduled, other_schedule) = Scheduled::new(backend.clone());
+        let fast = Tables::new(scheduled);
+        let guest = |number: u32| Guest { number: round + number, name: format!("the {round}") };
+        let insert = async {
+            if in_bulk {
+                let Err(Error::Bulk(error)) = slow.insert_all([guest(1)]).await else { bail!("it has the value") };
+                return Ok(format!("{:?}", error.failures[0].error));
+            }
+            Ok(format!("{:?}", slow.insert(&guest(1)).await.expect_err("it has the value")))
+        };
+        let other = guest(2);
+        let mut writes = 0;
+        let told = drive(&schedule, insert, async |request| {
+            writes += usize::from(request.is_write());
+            match writes {
+                // The pending insert.
+                1 if request.is_write() => return Next::Lose,
+                // The pending insert again, the claim, and then the commit.
+                4 if request.is_write() => {
+                    let taken = drive(&other_schedule, fast.upsert(&other), async |request| {
+                        if request.to_string().starts_with("update of GuestsByName") {
+                            let late = schedule.grant(0).expect("the first request");
+                            late.send(&backend, &()).await;
+                        }
+                        Next::Grant
+                    });
+                    taken.await.expect("it ends").expect("the value is free");
+                }
+                _ => {}
+            }
+            Next::Grant
+        })
+        .await??;
+        ensure!(told.contains("UniqueViolation"), "in bulk: {in_bulk}, {told}");
+        let tables = store.again();
+        let named = Guest::by_name(&other.name).get(&tables).await?;
+        ensure!(named.is_some_and(|named| named.number == other.number), "the fast one has the name");
+        ensure!(!Guest::key(guest(1).number).exists(&tables).await?, "two guests have the name");
+    }
+    let repaired = store.again().repair::<Guest>().await?;
+    ensure!(repaired.left.is_empty(), "{repaired:?}");
+    ensure!(findings::<Guest>(store).await?.is_empty());
+    Ok(())
+}
+
+/// Two inserts of one key, and two of one value, at the same time: each loser is told which of them it lost.
+async fn the_loser_of_a_race_is_told_what_happened(store: &Store) -> Result<()> {
+    // Without the steps of the service, there is nothing to abort.
+    let tables = Tables::new(PartitionReach(store.backend.clone()));
+    tables.create::<Guest>().await?;
+    let rounds = if store.kind.is_service() { 10 } else { 50 };
+    for round in 0..rounds {
+        let guest = |number: u32, name: &str| Guest { number: 10 * round + number, name: format!("{name} {round}") };
+        let (one, other) = (guest(1, "the key"), guest(1, "the key, otherwise"));
+        match join(tables.insert(&one), tables.insert(&other)).await {
+            (Ok(_), Err(Error::AlreadyExists(_))) | (Err(Error::AlreadyExists(_)), Ok(_)) => {}
+            told => bail!("round {round}, one key: {told:?}"),
+        }
+        let (one, other) = (guest(2, "the value"), guest(3, "the value"));
+        match join(tables.insert(&one), tables.insert(&other)).await {
+            (Ok(_), Err(Error::UniqueViolation(_))) | (Err(Error::UniqueViolation(_)), Ok(_)) => {}
+            told => bail!("round {round}, one value: {told:?}"),
+        }
+    }
+    ensure!(findings::<Guest>(store).await?.is_empty());
+    Ok(())
+}
+
+/// A writer that crashed has left its pending insert and its claim. Whoever wants the key or the value waits once.
+async fn an_insert_that_meets_an_abandoned_one_takes_its_place(store: &Store) -> Result<()> {
+    let backend = PartitionReach(store.backend.clone());
+    let (failing, faults) = Faulty::new(backend.clone());
+    let (tables, crashing) = (Tables::new(backend), Tables::new(failing));
+    tables.create::<Guest>().await?;
+    for (round, wanted) in
+        [(0, Guest { number: 1, name: "of 0".into() }), (1, Guest { number: 5, name: "of 1".into() })]
+    {
+        faults.arm_write(Fault::StopsBefore, 2);
+        let abandoned = Guest { number: round + 1, name: format!("of {round}") };
+        ensure!(crashing.insert(&abandoned).await.is_err(), "it crashes before its commit");
+        faults.disarm();
+        tables.insert(&wanted).await?;
+        ensure!(Guest::by_name(&wanted.name).exists(&tables).await?, "{wanted:?}");
+    }
+    ensure!(findings::<Guest>(store).await?.is_empty(), "{:?}", findings::<Guest>(store).await?);
+    Ok(())
 }
 
 async fn the_error_of_a_lost_race_names_the_entity(store: &Store) -> Result<()> {
