@@ -183,7 +183,7 @@ const TENS: [u64; 19] = {
 };
 
 const WIDEST: usize = 39;
-/// Greatest number of digits of a number of 64 bits.
+/// Greatest number of digits of a number of 64 bits. Not all numbers of so many digits fit 64 bits.
 const WIDEST_SHORT: usize = 20;
 /// 10^18, the base for writing a `u128`. A number below 10^39 has three digits in this base, which are written as 3, 18
 /// and 18 decimal digits.
@@ -276,7 +276,13 @@ fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
         [b'-', digits @ ..] => (digits.len() == width).then(|| read_wide(true, digits)).flatten(),
         digits if digits.len() != width => None,
         // Nearly all numbers fit 64 bits.
-        digits if width <= WIDEST_SHORT => read_u64(digits).and_then(|number| T::join_short(false, number)),
+        digits if width < WIDEST_SHORT => read_u64(digits).and_then(|number| T::join_short(false, number)),
+        digits
+            if width == WIDEST_SHORT
+                && let Some(number) = read_u64(digits) =>
+        {
+            T::join_short(false, number)
+        }
         digits => read_wide(false, digits),
     };
     match value {

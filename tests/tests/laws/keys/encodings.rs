@@ -71,9 +71,50 @@ fn integers_read_back() {
             reads_back::<$type, Pad<39>>($type());
             reads_back::<$type, Pad<40>>($type());
             reads_back::<$type, Reverse<Pad<39>>>($type());
+            reads_back::<$type, Reverse<Pad<40>>>($type());
             reads_back::<$type, Pad<2>>($type().prop_map(|value| value % 100));
             reads_back::<$type, Reverse<Pad<2>>>($type().prop_map(|value| value % 100));
         )*};
+    }
+    each!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
+}
+
+/// Each width of digits, at the bounds of each type and of the width.
+#[test]
+fn integers_read_back_at_the_bounds_of_every_width() {
+    fn at_bounds<T: KeyPart + PartialEq + fmt::Debug, N: Decode<T::Kind>>(values: &[T]) -> usize {
+        let mut written = 0;
+        for value in values {
+            if let Ok(key) = try_write::<T, N>(value, LAST) {
+                assert_eq!(read::<T, N>(&key, LAST).as_ref(), Ok(value), "{key}");
+                written += 1;
+            }
+        }
+        written
+    }
+    fn powers<T: TryFrom<i128> + TryFrom<u128>>() -> Vec<T> {
+        let powers = (0..39).map(|digits| 10_u128.pow(digits));
+        let unsigned = powers.clone().flat_map(|power| [power - 1, power, power + 1]).filter_map(|n| n.try_into().ok());
+        let signed = (0..39).map(|digits| 10_i128.pow(digits)).flat_map(|power| [1 - power, -power, -power - 1]);
+        unsigned.chain(signed.filter_map(|number| number.try_into().ok())).collect()
+    }
+    macro_rules! widths {
+        ($type:ident, $values:ident: $($width:literal)*) => {$(
+            let plain = at_bounds::<$type, Pad<$width>>(&$values);
+            // A value fits a width if and only if its mirror does.
+            assert_eq!(at_bounds::<$type, Reverse<Pad<$width>>>(&$values), plain, "{}", $width);
+            assert!(plain > 1, "{}", $width);
+        )*};
+    }
+    macro_rules! each {
+        ($($type:ident)*) => {$({
+            let mut values = powers::<$type>();
+            values.extend([$type::MIN, $type::MIN + 1, $type::MAX - 1, $type::MAX]);
+            assert_eq!(at_bounds::<$type, Plain>(&values), values.len());
+            assert_eq!(at_bounds::<$type, Reverse>(&values), values.len());
+            widths!($type, values: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33
+                34 35 36 37 38 39 40);
+        })*};
     }
     each!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
 }
@@ -87,6 +128,9 @@ fn decimals_read_back() {
     reads_back::<Decimal, Scale<2, Pad<4>>>(decimal(2, 4));
     reads_back::<Decimal, Scale<9, Pad<38>>>(decimal(9, 38));
     reads_back::<Decimal, Scale<1, Reverse<Pad<5>>>>(decimal(1, 5));
+    reads_back::<Decimal, Scale<2, Pad<20>>>(decimal(2, 20));
+    reads_back::<Decimal, Scale<2, Reverse<Pad<20>>>>(decimal(2, 20));
+    reads_back::<Decimal, Scale<0, Reverse<Pad<20>>>>(decimal(0, 20));
 }
 
 /// A time reads back rounded down to its tick.
