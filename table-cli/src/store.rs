@@ -85,7 +85,7 @@ impl StoreArguments {
         }
         let path = Path::new(&store);
         if !path.is_file() {
-            return Err(Failure::missing(format!("there is no file {}", path.display())));
+            return Err(no_file());
         }
         let freed = Tables::compact(path)?;
         let size = fs::metadata(path)?.len();
@@ -125,10 +125,16 @@ fn open(store: &str, read_only: bool) -> Result<(Tables, bool), Failure> {
     }
     let path = Path::new(store);
     if read_only && !path.is_file() {
-        return Err(Failure::missing(format!("there is no file {}", path.display())));
+        return Err(no_file());
     }
     let tables = if read_only { Tables::open_read_only(path) } else { Tables::open(path) };
     Ok((tables?, true))
+}
+
+/// Returns the failure of a command whose store does not exist. It does not name the store: what was given may be the key
+/// of an account alone.
+fn no_file() -> Failure {
+    Failure::missing("there is no file with the path that was given as the store".to_owned())
 }
 
 /// Returns the location of a file that need not exist.
@@ -176,7 +182,13 @@ pub(crate) fn is_connection_string(text: &str) -> bool {
 
 /// Checks whether the text is a connection string, or holds a shared access signature. Then it must not be printed.
 pub(crate) fn is_secret(text: &str) -> bool {
-    is_connection_string(text) || holds_signature(text)
+    is_connection_string(text) || holds_signature(text) || is_account_key(text)
+}
+
+/// Checks whether the text is the key of an account: 64 bytes in base64.
+fn is_account_key(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    text.trim().strip_suffix("==").is_some_and(|digits| digits.len() == 86 && digits.bytes().all(is_digit))
 }
 
 /// Checks whether the text holds the signature of a shared access signature, such as the query of a URL.

@@ -471,6 +471,17 @@ fn no_secret_is_printed() {
             assert!(!String::from_utf8_lossy(&text).contains(secret), "{}", String::from_utf8_lossy(&text));
         }
     }
+    // The key alone, in the place of the connection string, and a text that is neither.
+    let key = format!("{}==", "q/+7".repeat(22).trim_end_matches("+7"));
+    for store in [key.as_str(), "some-password"] {
+        for arguments in [["--store", store, "list"].as_slice(), &["--store", store, "compact"], &["copy", store, "x"]]
+        {
+            let (code, line) = failed(arguments);
+            assert!((2..4).contains(&code) && !line.contains(store), "{code} {line}");
+        }
+    }
+    let (_, line) = failed(&["--store", &key, "import", &file]);
+    assert!(line.contains("neither a file nor a connection string") && !line.contains(&key), "{line}");
 }
 
 /// Structs that `tables derive` has printed.
