@@ -4,7 +4,7 @@ use table_store::{ETag, Error, Result, error::QueryError};
 
 use super::Migration;
 use crate::{
-    admin::catalog::{CatalogChange, EntityRows},
+    admin::catalog::{CatalogChange, Comparison, EntityRows},
     client::{
         pacing,
         tables::{Catalog, Lease, Place, ReadRecord, Record, State, Tables},
@@ -228,7 +228,15 @@ async fn is_done(migration: &Migration) -> Result<bool> {
     let catalog = migration.tables.catalog().await?;
     let Some(old) = catalog.primary(&migration.old.own_id()) else { return Ok(false) };
     check_moved(migration, old)?;
-    Ok(old.state == State::Gone)
+    if old.state != State::Gone {
+        return Ok(false);
+    }
+    if Comparison::new(migration.new, &catalog).has_other_key() {
+        let problem = "the entities have been moved to this place with another key; migrate them from there, to a place of \
+                       its own";
+        return Err(refused(migration.new, problem.to_owned()));
+    }
+    Ok(true)
 }
 
 /// Checks that the old place was not moved to another one than that of this migration.

@@ -24,6 +24,7 @@ crate::conformance! {
     a_value_that_is_not_unique_leaves_the_old_place_in_use
     entities_can_move_within_one_table
     a_migration_to_the_same_place_is_refused
+    a_migration_to_the_place_of_another_key_is_refused
     only_moved_entities_are_dropped
     swapped_unique_values_are_caught_up_with
     a_repeated_migration_deletes_what_a_stopped_run_has_left
@@ -338,6 +339,45 @@ async fn a_migration_to_the_same_place_is_refused(store: &Store) -> Result<()> {
     let refused = program(store).migrate::<Old, New>().await;
     let Err(Error::Query(error)) = refused else { panic!("the place is in use: {refused:?}") };
     ensure!(error.problem.contains("use the new place already"), "{error}");
+    Ok(())
+}
+
+async fn a_migration_to_the_place_of_another_key_is_refused(store: &Store) -> Result<()> {
+    #[derive(TableEntity)]
+    #[table(name = "People", entity = "New")]
+    struct Reversed {
+        #[partition_key]
+        team: String,
+        #[row_key(reverse)]
+        id: u32,
+    }
+
+    #[derive(TableEntity)]
+    #[table(name = "Others")]
+    struct Other {
+        #[partition_key]
+        team: String,
+        #[row_key]
+        id: u32,
+    }
+
+    begin(store, 3).await?;
+    program(store).create::<Other>().await?;
+    let reversed = |Old { team, id, .. }| Reversed { team, id };
+    program(store).migrate::<Old, New>().copy_only().await?;
+    // The first migration is under way.
+    let refused = program(store).migrate_with::<Old, Reversed>(reversed).await;
+    ensure!(matches!(refused, Err(Error::LayoutChanged(_))), "{refused:?}");
+    let refused = program(store).migrate_with::<Other, Reversed>(|Other { team, id }| Reversed { team, id }).await;
+    ensure!(matches!(refused, Err(Error::LayoutChanged(_))), "{refused:?}");
+    // It has ended.
+    program(store).migrate::<Old, New>().await?;
+    let refused = program(store).migrate_with::<Old, Reversed>(reversed).await;
+    let Err(Error::Query(error)) = refused else { panic!("the place has another key: {refused:?}") };
+    ensure!(error.problem.contains("with another key"), "{error}");
+    let refused = program(store).migrate_with::<Other, Reversed>(|Other { team, id }| Reversed { team, id }).await;
+    ensure!(matches!(refused, Err(Error::LayoutChanged(_))), "{refused:?}");
+    assert_eq!(check_moved(&program(store)).await?, 3);
     Ok(())
 }
 
