@@ -565,8 +565,7 @@ impl Plan {
 
     /// Checks whether the store may read rows of other kinds between those that the query returns.
     pub fn reads_other_kinds(&self) -> bool {
-        // Row keys with a prefix of their own are a range without other rows.
-        self.layout().index.is_none() && self.layout().row_prefix.is_empty() && self.visible.is_one_of_several()
+        self.layout().index.is_none() && self.visible.is_one_of_several()
     }
 
     /// Checks whether a filter drops rows or entities that were read.

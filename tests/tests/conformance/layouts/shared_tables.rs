@@ -398,14 +398,18 @@ async fn a_query_of_one_kind_says_that_it_reads_the_others(store: &Store) -> Res
     tables.insert(&Order { shop: "a".into(), number: 1 }).await?;
     tables.insert_all((0..10).map(|line| OrderLine { shop: "a".into(), order: 1, line })).await?;
     assert_eq!(Order::by_key("a").count(tables).await?, 1);
-    for explain in
-        [Order::by_key("a").explain(), Order::by_key("a").range(1..).explain(), OrderLine::by_key("a").explain()]
-    {
+    // Another kind may have the same prefix.
+    for explain in [
+        Order::by_key("a").explain(),
+        Order::by_key("a").range(1..).explain(),
+        OrderLine::by_key("a").explain(),
+        Customer::by_key("a").explain(),
+    ] {
         assert!(explain.reads_more_than_it_returns(), "{explain}");
         assert!(explain.to_string().contains("also for rows of other kinds between them"), "{explain}");
     }
-    // Nothing lies between the rows of a prefix, of an index, or of a point.
-    for explain in [Customer::by_key("a").explain(), Order::by_all("a").explain(), Order::key("a", 1).explain()] {
+    // Nothing lies between the rows of an index, or of a point.
+    for explain in [Order::by_all("a").explain(), Order::key("a", 1).explain()] {
         assert!(!explain.reads_more_than_it_returns(), "{explain}");
         assert!(!explain.to_string().contains("kinds"), "{explain}");
     }
