@@ -90,6 +90,15 @@ impl Properties {
         encoded::push(self.own(), name, value);
     }
 
+    /// Returns the properties without the one of this name.
+    pub fn without(&self, name: &str) -> Self {
+        let mut properties = Self::with_capacity(self.as_bytes().len());
+        for (other, value) in self.iter().filter(|(other, _)| *other != name) {
+            properties.push(other, value);
+        }
+        properties
+    }
+
     /// Sets the value of a property, and replaces the value that it had.
     pub fn set(&mut self, name: &str, value: ValueRef<'_>) {
         if self.get(name).is_some() {

@@ -369,8 +369,13 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &Fou
     if values.peek().is_some() {
         let row_keys = row.keys();
         let properties = with_values.insert(row.properties.to_properties());
-        for (part, _) in values {
+        for (part, name) in values {
             let key = part_of(info, E::INFO.separator, part, &row)?;
+            // Another program may have added the property, which some stores return although it was not asked for. The key
+            // decides which row it is.
+            if properties.get(name).is_some() {
+                *properties = properties.without(name);
+            }
             E::index_value(layout, part, key, &mut PropertyWriter::new(info.table, &row_keys, properties))?;
         }
     }

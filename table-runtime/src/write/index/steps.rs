@@ -134,7 +134,7 @@ impl Planned<'_> {
                     // A request under the earlier version cannot be applied any more.
                     unknown = unknown.filter(|_| found.row.etag == etag);
                     etag = found.row.etag;
-                    read = Some(without_pending(&found.row.properties));
+                    read = Some(found.row.properties.without(PENDING));
                 }
                 Ok(_) => break aborted(),
                 Err(error) => break error,
@@ -211,13 +211,4 @@ impl Write {
         self.release(keys, claims, &mut None).await;
         self.roll_back(keys, rows, &mut None).await;
     }
-}
-
-/// Returns the properties of a pending entity without `IndexPending`.
-fn without_pending(pending: &Properties) -> Properties {
-    let mut properties = Properties::with_capacity(pending.as_bytes().len());
-    for (name, value) in pending.iter().filter(|(name, _)| *name != PENDING) {
-        properties.push(name, value);
-    }
-    properties
 }

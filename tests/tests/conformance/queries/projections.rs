@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use table_runtime::{
-    Projection, TableEntity, Tables,
+    Projection, TableEntity, Tables, Value,
     backend::{
-        Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader,
-        StoreView, TableRequest, Written,
+        Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, IfMatch, Reach, ReadRequest,
+        ReadTarget, Reader, StoreView, TableRequest, Written,
     },
 };
 use tests::{isolated::Isolated, stores::Store};
@@ -27,6 +27,7 @@ crate::conformance! {
     an_index_that_holds_the_fields_is_read_alone
     entities_are_read_if_the_index_lacks_a_field
     cross_partition_index_rows_are_returned_unchecked_on_request
+    the_key_of_an_index_row_decides_and_not_a_property_that_was_added
 }
 
 #[derive(Projection, Clone, Debug, PartialEq)]
@@ -519,5 +520,45 @@ async fn cross_partition_index_rows_are_returned_unchecked_on_request(store: &St
     store.backend.execute_group(&removed).await?;
     assert_eq!(Employee::by_city("Bern").select::<Pay>().all(tables).await?.len(), 2);
     assert_eq!(Employee::by_city("Bern").select_unchecked::<Pay>().all(tables).await?.len(), 3);
+    Ok(())
+}
+
+/// Another program has added a property to the rows of an index. The key of the row says what it is.
+async fn the_key_of_an_index_row_decides_and_not_a_property_that_was_added(store: &Store) -> Result<()> {
+    #[derive(TableEntity, Clone, Debug, PartialEq)]
+    #[table(name = "Tags")]
+    struct Tag {
+        #[partition_key]
+        group: String,
+        #[row_key]
+        id: u32,
+        #[index(here, same_partition)]
+        #[index(elsewhere)]
+        name: String,
+    }
+
+    #[derive(Projection, Debug, PartialEq)]
+    #[projection(of = Tag)]
+    struct Name {
+        name: String,
+    }
+
+    let tables = &store.tables;
+    tables.create::<Tag>().await?;
+    tables.insert(&Tag { group: "a".into(), id: 1, name: "one".into() }).await?;
+    for added in ["one", "other"] {
+        for table in ["Tags", "TagsByElsewhere"] {
+            for row in store.rows(table).await?.into_iter().filter(|row| !row.row_key.starts_with("id-")) {
+                let properties = [("Name", Value::String(added.to_owned()))].into_iter().collect();
+                let keys = (&*row.partition_key, &*row.row_key);
+                store.write(table, keys, Action::Merge(properties, IfMatch::Any)).await?;
+            }
+        }
+        let here = Tag::by_here("a").select::<Name>().all(tables).await;
+        let elsewhere = Tag::by_elsewhere("one").select_unchecked::<Name>().all(tables).await;
+        for (index, found) in [("here", here), ("elsewhere", elsewhere)] {
+            ensure!(found.as_deref().ok() == Some(&[Name { name: "one".into() }]), "{index}: {found:?}");
+        }
+    }
     Ok(())
 }
