@@ -547,8 +547,11 @@ impl<'a> Comparison<'a> {
             let is_recorded = recorded.is_some_and(|recorded| recorded.contains_key(property.name));
             property.is_required && !property.is_always && !is_recorded
         };
+        // A field of the key is read from the key.
+        let parts = || self.schema.layouts[0].partition.iter().chain(self.schema.layouts[0].row);
+        let is_in_key = |property: &PropertyInfo| parts().any(|part| part.field == property.field && !part.is_lossy());
         let is_doubtful = |property: &PropertyInfo| {
-            property.absent.is_refused() && !is_always(property.name) || is_new_part(property)
+            (property.absent.is_refused() && !is_always(property.name) || is_new_part(property)) && !is_in_key(property)
         };
         let mut doubtful = self.schema.properties().filter(is_doubtful).peekable();
         let is_first_of_version = primary.is_some() && recorded.is_none();
@@ -621,9 +624,15 @@ impl<'a> Comparison<'a> {
             Some(false) => Some(state),
         };
         let Some(record) = found else {
+            let is_recorded = |record: &ReadRecord| record.table.eq_ignore_ascii_case(layout.table);
+            let is_left = !layout.table.eq_ignore_ascii_case(own_table)
+                && !self.is_new(layout.table)
+                && !self.catalog.records.iter().any(is_recorded);
             return Ok(match primary {
                 // A program without the index may be writing entities.
                 Some(_) => Some(State::Building),
+                // The table is older than all records, and may have rows of entities that do not exist.
+                None if is_left => Some(State::Building),
                 None if self.is_new(own_table) => Some(State::Ready),
                 None => unless_entities(State::Building),
             });

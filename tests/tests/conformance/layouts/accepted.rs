@@ -1,10 +1,14 @@
 //! What `create`, `backfill`, `migrate` and `drop_moved` accept, when a struct, a table or its rows have changed.
 
-use std::time::Duration;
+use std::{
+    future::IntoFuture,
+    time::{Duration, Instant, SystemTime},
+};
 
 use anyhow::{Context, Result, bail, ensure};
+use futures_util::future::join;
 use table_runtime::{
-    Error, KeyPart, Property, TableEntity, Tables,
+    Error, KeyPart, Projection, Property, TableEntity, Tables,
     backend::{Action, BackendExt, IfMatch},
     row::{Properties, ValueRef},
 };
@@ -25,6 +29,9 @@ crate::conformance! {
     a_migration_refuses_a_place_that_is_not_empty
     a_table_with_rows_of_others_is_not_dropped
     an_index_whose_table_was_deleted_has_to_be_built
+    an_index_whose_table_is_older_than_all_records_has_to_be_built
+    a_property_of_a_key_field_is_accepted
+    a_backfill_of_new_times_waits_for_programs_without_them
     a_deleted_table_is_noticed_for_each_entity_and_by_a_refused_program
     entities_can_be_moved_back_and_to_another_key_of_their_table
     a_changed_default_of_an_indexed_property_is_refused
@@ -69,6 +76,15 @@ macro_rules! versions {
 versions! {
     user: User [name = "Users"] {
         #[partition_key] team: String, #[row_key(prefix = "id-")] id: u32, name: String
+    }
+    keyed: User [name = "Users"] {
+        #[partition_key] team: String, #[row_key(prefix = "id-")] #[property] id: u32, name: String
+    }
+    lasting: Badge [name = "Badges"] #[index(name, same_partition)] {
+        #[partition_key] team: String, #[row_key] id: u32, name: String, until: Option<SystemTime>
+    }
+    expiring: Badge [name = "Badges", expires = until] #[index(name, same_partition)] {
+        #[partition_key] team: String, #[row_key] id: u32, name: String, until: Option<SystemTime>
     }
     note: Note [name = "Users"] { #[partition_key] team: String, #[row_key(prefix = "note-")] number: u32 }
     unique: User [name = "Users"] #[index(name, unique)] {
@@ -384,6 +400,86 @@ async fn an_index_whose_table_was_deleted_has_to_be_built(store: &Store) -> Resu
     let tables = program(store);
     tables.create::<copied::User>().await?;
     assert_eq!(copied::User::by_name("name 1").all(&tables).await?.len(), 0);
+    Ok(())
+}
+
+/// A restore that has left out some tables.
+async fn an_index_whose_table_is_older_than_all_records_has_to_be_built(store: &Store) -> Result<()> {
+    if store.kind == Kind::Live {
+        // The service takes a minute to delete a table.
+        return Ok(());
+    }
+    for lost in [&["Users", "TableLayouts"][..], &["TableLayouts"]] {
+        let tables = program(store);
+        tables.create::<copied::User>().await?;
+        tables.insert(&copied::User { team: "a".into(), id: 1, name: "Ada".into() }).await?;
+        for table in lost {
+            store.backend.delete_table(table).await?;
+        }
+        let tables = program(store);
+        tables.create::<copied::User>().await?;
+        let refused = copied::User::by_name("Ada").all(&tables).await;
+        ensure!(matches!(refused, Err(Error::IndexBuilding { .. })), "{lost:?}: {refused:?}");
+        assert!(tables.backfill::<copied::User>("name").await?.ready);
+        let left = usize::from(lost.len() == 1);
+        assert_eq!(copied::User::by_name("Ada").all(&tables).await?.len(), left, "{lost:?}");
+        assert_eq!(findings::<copied::User>(store).await?, []);
+        store.clean().await?;
+    }
+    Ok(())
+}
+
+async fn a_property_of_a_key_field_is_accepted(store: &Store) -> Result<()> {
+    let tables = program(store);
+    tables.create::<user::User>().await?;
+    let user = user::User { team: "a".into(), id: 1, name: "Ada".into() };
+    tables.insert(&user).await?;
+    let tables = program(store);
+    tables.create::<keyed::User>().await?;
+    let mut stored = keyed::User::key("a", 1).get(&tables).await?.context("it was inserted")?;
+    assert_eq!((stored.id, &*stored.name), (1, "Ada"));
+    // A filter compares the property, which a row gets with its next write.
+    let filtered = || keyed::User::by_key("a").filter(|user| user.id.eq(1)).count(&tables);
+    assert_eq!(filtered().await?, 0);
+    stored.name = "Alan".into();
+    tables.update(&mut stored).await?;
+    assert_eq!(filtered().await?, 1);
+    assert_eq!(keyed::User::by_key("a").count(&program(store)).await?, 1);
+    Ok(())
+}
+
+/// A program that knows the index, and not that entities expire, writes until its lease ends.
+async fn a_backfill_of_new_times_waits_for_programs_without_them(store: &Store) -> Result<()> {
+    #[derive(Projection, Debug, PartialEq)]
+    #[projection(of = expiring::Badge)]
+    struct Id {
+        id: u32,
+    }
+
+    let lease = if store.kind.is_service() { Duration::from_secs(4) } else { Duration::from_secs(1) };
+    let older = store.again().with_lease(lease);
+    older.create::<lasting::Badge>().await?;
+    older.insert(&lasting::Badge { team: "a".into(), id: 1, name: "Ada".into(), until: None }).await?;
+    let mut badge = lasting::Badge::key("a", 1).get(&older).await?.context("it was inserted")?;
+    let newer = store.again().with_lease(lease);
+    newer.create::<expiring::Badge>().await?;
+    let begun = Instant::now();
+    let write = async {
+        tokio::time::sleep(lease / 10).await;
+        badge.until = Some(SystemTime::UNIX_EPOCH);
+        older.update(&mut badge).await
+    };
+    let (filled, written) = join(newer.backfill::<expiring::Badge>("name").into_future(), write).await;
+    ensure!(filled?.ready, "nothing is in its way");
+    written.context("its lease has not ended")?;
+    ensure!(begun.elapsed() >= lease, "it waits for the older program");
+    let found = expiring::Badge::by_name("a").eq("Ada").select::<Id>().all(&newer).await?;
+    assert_eq!(found, [], "it has expired");
+    assert_eq!(newer.verify::<expiring::Badge>().all().await?, []);
+    // Again, there is nobody to wait for.
+    let begun = Instant::now();
+    ensure!(newer.backfill::<expiring::Badge>("name").await?.ready, "it was ready before");
+    ensure!(begun.elapsed() < lease, "{:?}", begun.elapsed());
     Ok(())
 }
 
