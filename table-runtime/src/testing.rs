@@ -245,7 +245,8 @@ fn boxed<'a, T: 'a>(program: impl AsyncFn(Tables) -> T + 'a) -> Program<'a, T> {
 impl<'a, B: Backend + Clone, T: 'a, E: 'a> ForEachFault<'a, B, T, E> {
     /// Adds runs with another writer: once before each request of the program, it runs from its beginning to its end. So a
     /// test sees what the program does if another one is faster at any moment. [`Run::other`] has its result. These runs
-    /// have no fault, and count like those with one.
+    /// have no fault, and count like those with one. The program may not spawn a task that uses its tables: a run would not
+    /// see the requests of the task.
     ///
     /// ```
     /// # use std::error::Error as AnyError;

@@ -307,7 +307,7 @@ impl Tables {
     pub(crate) async fn begin_index(&self, schema: Schema, layout: &'static LayoutInfo) -> Result<ETag> {
         let mut delays = pacing::delays();
         let mut waited: Option<RecordVersion> = None;
-        let mut starts = None;
+        let (mut starts, mut has_waited) = (None, false);
         loop {
             let Some((catalog, record)) = self.recorded_index(schema, layout).await? else {
                 if starts.is_some() {
@@ -333,9 +333,18 @@ impl Tables {
                     self.wait_for_leases().await;
                 }
                 State::Building | State::Ready => {
-                    if self.require_index(schema, layout, &catalog, &record, &mut delays).await? {
+                    if !self.require_index(schema, layout, &catalog, &mut delays).await? {
+                        continue;
+                    }
+                    // The index was recorded before, perhaps by a program without the times that its rows have now. Such a
+                    // program writes rows without them until it is refused.
+                    let has_times = layout.is_same_partition() && schema.lifecycle.options().next().is_some();
+                    let may_lack_times = has_times && record.state == State::Building && record.starts > 0;
+                    if has_waited || !may_lack_times {
                         return Ok(Stored::etag(&record).clone());
                     }
+                    has_waited = true;
+                    self.wait_for_leases().await;
                 }
             }
         }
@@ -343,15 +352,11 @@ impl Tables {
 
     /// Records that every writer of the entity has to know the index. A program that does not is refused when it renews its
     /// lease of the entity. Returns false if the catalog has changed since it was read.
-    ///
-    /// A program that knows the index and not the times in its rows writes rows without them until then. So if the index was
-    /// recorded before without them, its state becomes one in which the caller waits.
     async fn require_index(
         &self,
         schema: Schema,
         layout: &'static LayoutInfo,
         catalog: &Catalog,
-        index: &Stored<Record>,
         delays: &mut pacing::Delays,
     ) -> Result<bool> {
         let Some(mut primary) = catalog.primary(&schema.own_id()).map(ReadRecord::to_stored) else {
@@ -363,22 +368,15 @@ impl Tables {
         }
         let mut facts = primary.facts();
         // The rows of other partitions have no times.
-        let options: Vec<_> = schema.lifecycle.options().filter(|_| layout.is_same_partition()).collect();
-        let has_new_times = options.iter().any(|option| !facts.required.contains(option));
-        let waits = has_new_times && index.state == State::Building && index.starts > 0;
+        let options = schema.lifecycle.options().filter(|_| layout.is_same_partition());
         let before = facts.required.len();
         facts.required.extend([layout.name.to_owned()].into_iter().chain(options));
         if facts.required.len() == before {
             return Ok(true);
         }
         primary.set_facts(&facts);
-        let mut change = CatalogChange { updated: vec![primary], ..CatalogChange::default() };
-        if waits {
-            let mut index = index.clone();
-            index.state = State::Leaving;
-            change.updated.push(index);
-        }
-        Ok(self.change_catalog(catalog, change, delays).await?.is_some() && !waits)
+        let change = CatalogChange { updated: vec![primary], ..CatalogChange::default() };
+        Ok(self.change_catalog(catalog, change, delays).await?.is_some())
     }
 
     /// Records that an index is ready, if its record still has the version with which the backfill began.

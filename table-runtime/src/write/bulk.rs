@@ -114,7 +114,8 @@ impl Tables {
     /// On the service, entities with index rows in other partitions are written in steps, each step of many entities in
     /// one transaction: with two such indexes and 100 entities of one partition whose index rows share partitions too,
     /// 4 requests for 100 entities. An index row in a partition of its own takes a request of its own. Many entities are
-    /// in flight at the same time. An insert that takes so long that another writer treats it as abandoned begins anew.
+    /// in flight at the same time. An insert that takes so long that another writer treats it as abandoned begins anew,
+    /// and fails with [`Error::Aborted`](crate::Error::Aborted) after 200 attempts.
     ///
     /// ```
     /// # use table_runtime::{Error, Result, TableEntity, Tables};

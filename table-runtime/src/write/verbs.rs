@@ -42,7 +42,7 @@ impl Tables {
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost;
     /// [`Error::Aborted`](crate::Error::Aborted) if the insert took so long that other writers treated each of its 200
     /// attempts as abandoned. If the key and a unique value are both taken, it is one of the two errors: expect both.
-    /// Whoever loses a race to another insert of the key or the value gets the same errors.
+    /// An insert that loses a race to another one gets the first or the second error, as if it had begun later.
     pub fn insert<E: TableEntity>(&self, entity: &(impl AsEntity<E> + ?Sized)) -> BoxFuture<'static, Result<ETag>> {
         self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
     }
@@ -222,7 +222,7 @@ impl Tables {
     /// [`create`](Self::create): a row whose insert a crash has cut off is no entity, and the answer is false. (Once another
     /// program has added the first index of the entity, the handle knows it when it renews its
     /// [lease](Self::with_lease), after a minute at the latest. Until then the answer is true for an insert of that program
-    /// which is under way or was cut off; the insert begins anew.) The row of an
+    /// that was cut off or is under way; the one under way begins anew.) The row of an
     /// entity that has expired, or is in the bin, is deleted too, and the answer is true. This verb never puts an entity into
     /// the bin: [`soft_delete`](Self::soft_delete) does.
     ///

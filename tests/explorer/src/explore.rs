@@ -16,7 +16,7 @@
 //! other. The comparison is sound under these conditions:
 //!
 //! - An operation depends on its answers alone, and on the times that it reads from the store's simulated clock. It reads
-//!   no other clock, no random numbers except its write ids (`WriteId`, `IndexPending`), and no state that it shares with
+//!   no other clock, no random numbers except its ids (`WriteId`, `IndexPending`), and no state that it shares with
 //!   another operation. The search reports an operation that behaves differently when it is repeated.
 //! - An operation compares versions and write ids for equality only.
 //! - An operation spawns no task. Concurrent requests of one operation, as by `join`, are granted in every order.

@@ -79,6 +79,8 @@ enum Between {
     Nothing,
     /// Each entity gets other values.
     Changed,
+    /// Each entity keeps its values, and gets another note.
+    Noted,
     Deleted,
     /// Each entity is deleted, and inserted with the values that it had before the write, or as the write left it.
     Restored,
@@ -87,9 +89,10 @@ enum Between {
 }
 
 impl Between {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::Nothing, "nothing"),
-        (Self::Changed, "the entity was changed"),
+        (Self::Changed, "the entity got other values"),
+        (Self::Noted, "another property was changed"),
         (Self::Deleted, "it was deleted"),
         (Self::Restored, "it was deleted and inserted again"),
         (Self::Taken, "it was deleted and its values taken"),
@@ -104,6 +107,10 @@ impl Between {
                     let change = Fields::change_to(fields.value + 10, fields.other + 10);
                     kind.modify(tables, fields.id, change).await?;
                 }
+                Self::Noted => {
+                    let change = |fields| Fields { note: 8, ..fields };
+                    kind.modify(tables, fields.id, Box::new(change)).await?;
+                }
                 Self::Deleted | Self::Restored | Self::Taken => {
                     kind.remove(tables, fields.id).await?;
                 }
@@ -112,7 +119,7 @@ impl Between {
         let had = all.iter().filter(|fields| START.iter().all(|first| first.id != fields.id));
         for (at, fields) in (10..).zip(START.iter().chain(had)) {
             match self {
-                Self::Nothing | Self::Changed | Self::Deleted => {}
+                Self::Nothing | Self::Changed | Self::Noted | Self::Deleted => {}
                 Self::Restored => drop(kind.insert(tables, *fields).await),
                 Self::Taken => drop(kind.insert(tables, Fields { id: at, ..*fields }).await),
             }
@@ -354,7 +361,7 @@ async fn a_late_request_does_what_the_table_says() -> Result<()> {
     ensure!(effects.keys().all(|(name, _)| REQUESTS.contains(name)), "{effects:?}");
     let mut table = String::from("\n| request | ");
     table.push_str(&Between::ALL.map(|(_, column)| column).join(" | "));
-    table.push_str(" |\n|---|---|---|---|---|---|\n");
+    table.push_str(" |\n|---|---|---|---|---|---|---|\n");
     for request in REQUESTS {
         let cell = |column| {
             let found = effects.get(&(request, column)).with_context(|| format!("{request}, {column}"))?;

@@ -198,6 +198,10 @@ impl<'a> Comparison<'a> {
                     continue;
                 }
             }
+            let is_unknown = found.is_none() && known.primary.is_none();
+            if is_unknown && self.looked.filled.is_none() && self.may_be_left(layout) {
+                return Ok(Decision::Look(Look::AtIndexes));
+            }
             let Some(state) = self.state(layout, known.primary, found)? else {
                 return Ok(Decision::Look(Look::ForEntities));
             };
@@ -610,6 +614,15 @@ impl<'a> Comparison<'a> {
         self.absent.is_made(table) || self.absent.is_missing(table)
     }
 
+    /// Checks whether the table of an index was there before this program, although no record names it: it may have rows
+    /// that are older than all records.
+    pub fn may_be_left(&self, layout: &LayoutInfo) -> bool {
+        let is_recorded = |record: &ReadRecord| record.table.eq_ignore_ascii_case(layout.table);
+        !layout.table.eq_ignore_ascii_case(self.schema.table())
+            && !self.is_new(layout.table)
+            && !self.catalog.records.iter().any(is_recorded)
+    }
+
     /// Returns the state in which an index of the struct is recorded; `None` if it depends on whether there are entities.
     fn state(
         &self,
@@ -624,15 +637,12 @@ impl<'a> Comparison<'a> {
             Some(false) => Some(state),
         };
         let Some(record) = found else {
-            let is_recorded = |record: &ReadRecord| record.table.eq_ignore_ascii_case(layout.table);
-            let is_left = !layout.table.eq_ignore_ascii_case(own_table)
-                && !self.is_new(layout.table)
-                && !self.catalog.records.iter().any(is_recorded);
+            let has_rows = self.looked.filled.as_ref().is_some_and(|filled| filled.contains(&layout.table));
             return Ok(match primary {
                 // A program without the index may be writing entities.
                 Some(_) => Some(State::Building),
-                // The table is older than all records, and may have rows of entities that do not exist.
-                None if is_left => Some(State::Building),
+                // They are older than all records, and may lead to entities that do not exist.
+                None if has_rows => Some(State::Building),
                 None if self.is_new(own_table) => Some(State::Ready),
                 None => unless_entities(State::Building),
             });

@@ -4,7 +4,7 @@ use table_store::{Result, Row, RowRef, backend::BackendExt, unstable::limits};
 
 use super::{
     compare::{Comparison, RecordVersion, version},
-    rows::{EntityRows, has_table},
+    rows::{EntityRows, has_rows, has_table},
 };
 use crate::{
     admin::jobs::LayoutScan,
@@ -25,6 +25,8 @@ pub struct Looked {
     pub first: Found<Row>,
     /// A row at the place to which a migration moves entities.
     pub in_the_way: Found<String>,
+    /// The tables of unrecorded indexes that have rows; `None` before they were looked up.
+    pub filled: Option<Vec<&'static str>>,
 }
 
 /// The result of a look.
@@ -47,11 +49,13 @@ pub enum Look {
     ForEntities,
     AtFirst,
     AtPlace,
+    AtIndexes,
 }
 
 impl Looked {
     /// Before anything was looked up.
-    pub const NOTHING: &Self = &Self { has_no_entity: None, first: Found::NotLooked, in_the_way: Found::NotLooked };
+    pub const NOTHING: &Self =
+        &Self { has_no_entity: None, first: Found::NotLooked, in_the_way: Found::NotLooked, filled: None };
 
     /// Looks up what a comparison has to know. Missing tables have no rows.
     pub async fn look(&mut self, look: Look, tables: &Tables, compared: &Comparison<'_>) -> Result<()> {
@@ -60,6 +64,15 @@ impl Looked {
             Look::ForEntities => self.has_no_entity = Some(has_no_entity(schema, tables).await?),
             Look::AtFirst => self.first = first_entity(schema, tables, catalog).await?.into(),
             Look::AtPlace => self.in_the_way = row_in_the_way(schema, tables, catalog, &absent.missing).await?.into(),
+            Look::AtIndexes => {
+                let mut filled = Vec::new();
+                for layout in schema.layouts.iter().filter(|layout| compared.may_be_left(layout)) {
+                    if !filled.contains(&layout.table) && has_rows(tables, layout.table).await? {
+                        filled.push(layout.table);
+                    }
+                }
+                self.filled = Some(filled);
+            }
         }
         Ok(())
     }

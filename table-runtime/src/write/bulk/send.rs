@@ -123,13 +123,20 @@ pub(super) async fn write_in_steps(writes: Writes) -> BatchOutcome {
         // An entity that needs a unique value of another entity is tried again after that one was written.
         let may_succeed = failed.len() < tried;
         waiting = Vec::new();
-        for (entry, error) in failed {
+        for (mut entry, mut error) in failed {
             if may_succeed && matches!(&error, Error::UniqueViolation(violation) if is_of_batch(&violation.owner)) {
-                waiting.push(entry);
-            } else {
-                outcome.fatal |= !is_of_entity(&error);
-                outcome.failed.push(entry.failed(&Arc::new(error)));
+                // Another writer may have read a claim that was left, so no later write takes it for its own.
+                match entry.write.write.with_new_id() {
+                    Ok(write) => {
+                        entry.write.write = write;
+                        waiting.push(entry);
+                        continue;
+                    }
+                    Err(refused) => error = refused,
+                }
             }
+            outcome.fatal |= !is_of_entity(&error);
+            outcome.failed.push(entry.failed(&Arc::new(error)));
         }
     }
     outcome
@@ -277,30 +284,35 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
     let rows = match part.first() {
         Some(first) if part.len() > 1 || is_insert => {
             let keys: Vec<_> = part.iter().map(|entry| entry.write.entity.keys()).collect();
-            match first.write.write.existing(&keys).await {
-                Ok(rows) if is_insert => make_way(&part, rows).await,
-                rows => rows,
-            }
+            first.write.write.existing(&keys).await
         }
         _ => Ok(Vec::new()),
     };
-    let (rows, mut unread) = rows.map_or_else(|error| (Vec::new(), Some(error)), |rows| (rows, None));
+    let (rows, mut unread) = match rows {
+        Ok(rows) if is_insert => (make_way(&part, rows).await, None),
+        Ok(rows) => (rows.into_iter().map(Ok).collect(), None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
     let mut rows = rows.into_iter();
     let (mut parted, mut rest) = (Vec::new(), Vec::new());
     for (at, mut entry) in part.into_iter().enumerate() {
         let entity = &mut entry.write.entity;
         let is_parted = match rows.next() {
             // A second look would show the same: the row is one of another kind, or cannot be read.
-            Some(EntityState::Committed(Standing::Expired)) if is_insert && !(at == known && entity.looks()) => {
+            Some(Ok(EntityState::Committed(Standing::Expired))) if is_insert && !(at == known && entity.looks()) => {
                 entity.look();
                 false
             }
-            Some(EntityState::Committed(standing)) if is_insert => {
+            Some(Ok(EntityState::Committed(standing))) if is_insert => {
                 entry.in_the_way = Some(Ok(standing));
                 true
             }
-            Some(_) if is_insert => false,
-            Some(existing) => !matches!(existing, EntityState::Committed(_)) || at == known,
+            Some(Ok(existing)) => !is_insert && (!matches!(existing, EntityState::Committed(_)) || at == known),
+            Some(Err(error)) if at == known => {
+                entry.in_the_way = Some(Err(error));
+                true
+            }
+            Some(Err(_)) => false,
             None if at == known => {
                 entry.in_the_way = unread.take().map(Err);
                 true
@@ -313,19 +325,15 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
 }
 
 /// Makes way for inserts that found these rows. Returns what there is afterwards.
-async fn make_way(part: &[PositionedWrite], rows: Vec<EntityState>) -> Result<Vec<EntityState>> {
-    let mut ways: Vec<BoxFuture<'_, Result<EntityState>>> = Vec::with_capacity(rows.len());
-    for (entry, existing) in part.iter().zip(rows) {
-        ways.push(Box::pin(async move {
-            let BegunWrite { write, entity } = &entry.write;
-            if matches!(existing, EntityState::Pending(..)) {
-                write.make_way(entity.keys(), None).await
-            } else {
-                Ok(existing)
-            }
-        }));
-    }
-    pacing::concurrently(ways).await
+async fn make_way(part: &[PositionedWrite], rows: Vec<EntityState>) -> Vec<Result<EntityState>> {
+    let ways = part.iter().zip(rows).map(|(entry, existing)| async move {
+        let BegunWrite { write, entity } = &entry.write;
+        match existing {
+            EntityState::Pending(..) => write.make_way(entity.keys(), None).await,
+            existing => Ok(existing),
+        }
+    });
+    pacing::in_waves(ways).await
 }
 
 /// Returns the failures of a transaction whose answer was lost. It is not sent again: others may have written since, and

@@ -153,9 +153,12 @@ impl Write {
             let asked = Instant::now();
             let Some(found) = self.entity(owner).await? else { return Ok(false) };
             let has_value = found.encoded.has(claim.layout, &claim.keys);
-            if has_value && found.pending.is_some() && given_time.as_ref() != Some(&found.row.etag) {
+            if has_value && found.pending.is_some() && found.pending != given_time {
+                if given_time.is_some() {
+                    self.pause(&mut delays, self.lost_race(entity, precondition)).await?;
+                }
                 pacing::give_time(self.backend(), asked).await;
-                given_time = Some(found.row.etag);
+                given_time = found.pending;
                 continue;
             }
             if has_value && found.pending.is_none() {

@@ -128,8 +128,8 @@ impl Planned<'_> {
                     let etag = is_same(&found.row.properties, properties).then_some(found.row.etag);
                     return Ok(Committed { etag, read });
                 }
-                // Another writer fenced it, or patched it. The patch stays. A row of another attempt is one that another
-                // writer has deleted, with its claims: that attempt arrived late.
+                // Another writer fenced it, or patched it. The patch stays. A row of another attempt is not this insert: it is
+                // another writer's, or that of an earlier request, which arrived late. The claims may be gone.
                 Ok(Some(found)) if found.pending == Some(attempt) => {
                     // A request under the earlier version cannot be applied any more.
                     unknown = unknown.filter(|_| found.row.etag == etag);

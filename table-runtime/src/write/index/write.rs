@@ -277,18 +277,19 @@ impl Write {
     pub async fn make_way(&self, keys: &RowKeys, own: Option<Guid>) -> Result<EntityState> {
         let asked = Instant::now();
         let existing = self.exists(keys).await?;
-        let EntityState::Pending(attempt, etag) = &existing else { return Ok(existing) };
+        let EntityState::Pending(attempt, _) = &existing else { return Ok(existing) };
         if own == Some(*attempt) {
             return Ok(existing);
         }
         pacing::give_time(self.backend(), asked).await;
         match self.exists(keys).await? {
-            EntityState::Pending(_, now) if now == *etag => {
-                self.delete_row(self.table_of(keys)?, keys, etag).await?;
+            // A patch may have given it another version.
+            EntityState::Pending(now, etag) if now == *attempt => {
+                self.delete_row(self.table_of(keys)?, keys, &etag).await?;
                 Ok(EntityState::None)
             }
-            EntityState::Pending(..) => Ok(EntityState::None),
-            ended => Ok(ended),
+            EntityState::Pending(now, _) if own != Some(now) => Ok(EntityState::None),
+            existing => Ok(existing),
         }
     }
 

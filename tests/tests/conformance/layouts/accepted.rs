@@ -426,6 +426,13 @@ async fn an_index_whose_table_is_older_than_all_records_has_to_be_built(store: &
         assert_eq!(findings::<copied::User>(store).await?, []);
         store.clean().await?;
     }
+    // Another program has made the tables, and not recorded the entity yet.
+    for table in ["Users", "UsersByName"] {
+        store.backend.create_table(table).await?;
+    }
+    let tables = program(store);
+    tables.create::<copied::User>().await?;
+    assert_eq!(copied::User::by_name("Ada").all(&tables).await?.len(), 0);
     Ok(())
 }
 
