@@ -12,13 +12,13 @@
 //!   order,
 //! - each operation that has ended gave the same result.
 //!
-//! Versions and write ids may differ from state to state, as long as two that are equal in one state are equal in the
-//! other. The comparison is sound under these conditions:
+//! Versions, write ids and attempts may differ from state to state, as long as two that are equal in one state are equal
+//! in the other. The comparison is sound under these conditions:
 //!
 //! - An operation depends on its answers alone, and on the times that it reads from the store's simulated clock. It reads
 //!   no other clock, no random numbers except its ids (`WriteId`, `IndexPending`), and no state that it shares with
 //!   another operation. The search reports an operation that behaves differently when it is repeated.
-//! - An operation compares versions and write ids for equality only.
+//! - An operation compares versions, write ids and attempts for equality only.
 //! - An operation spawns no task. Concurrent requests of one operation, as by `join`, are granted in every order.
 //!
 //! An operation that has neither ended nor a waiting request is polled again until its
