@@ -130,8 +130,10 @@ impl History {
             let described = format!("{key:?} changed from {old:?} to {new:?}");
             let operation = operation.and_then(|operation| self.operations.get_mut(operation));
             let operation = operation.with_context(|| format!("{described}, without an operation"))?;
-            ensure!(operation.ended.is_none(), "{described}, by {:?}, which had ended", operation.act);
             let has_expired = old.is_some_and(|old| old.has_expired(now));
+            // Whoever removes what has expired does not wait for a lost answer. The removal may arrive later.
+            let may_be_late = operation.is_disturbed && new.is_none() && has_expired;
+            ensure!(may_be_late || operation.ended.is_none(), "{described}, by {:?}, which had ended", operation.act);
             let is_due = |effect: &Effect| match (effect, new) {
                 // A patch may have changed the insert while it was pending.
                 (Effect::Put(put) | Effect::Over(put), Some(new)) => {
