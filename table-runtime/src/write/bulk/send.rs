@@ -312,12 +312,11 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
                 entry.in_the_way = Some(Err(error));
                 true
             }
-            Some(Err(_)) => false,
             None if at == known => {
                 entry.in_the_way = unread.take().map(Err);
                 true
             }
-            None => false,
+            Some(Err(_)) | None => false,
         };
         if is_parted { parted.push(entry) } else { rest.push(entry) }
     }
