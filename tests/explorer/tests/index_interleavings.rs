@@ -1003,6 +1003,16 @@ mod in_one_transaction {
     }
 }
 
+/// Declares a test for each of these kinds, which calls `explore` with the kind.
+macro_rules! each_kind {
+    ($($kind:ident)+) => {$(
+        #[test]
+        fn $kind() -> Result<()> {
+            explore(items::$kind::KIND)
+        }
+    )+};
+}
+
 /// Bulk writes whose steps take one transaction for several items.
 mod batches {
     use super::*;
@@ -1015,20 +1025,7 @@ mod batches {
         Ok(())
     }
 
-    #[test]
-    fn pointer_elsewhere() -> Result<()> {
-        explore(items::pointer_elsewhere::KIND)
-    }
-
-    #[test]
-    fn unique_elsewhere() -> Result<()> {
-        explore(items::unique_elsewhere::KIND)
-    }
-
-    #[test]
-    fn copy_elsewhere() -> Result<()> {
-        explore(items::copy_elsewhere::KIND)
-    }
+    each_kind! { pointer_elsewhere unique_elsewhere copy_elsewhere }
 }
 
 mod two_elsewhere {
@@ -1140,34 +1137,8 @@ mod unanswered {
         Ok(())
     }
 
-    #[test]
-    fn list_in_partition() -> Result<()> {
-        explore(items::list_in_partition::KIND)
-    }
-
-    #[test]
-    fn unique_in_partition() -> Result<()> {
-        explore(items::unique_in_partition::KIND)
-    }
-
-    #[test]
-    fn pointer_elsewhere() -> Result<()> {
-        explore(items::pointer_elsewhere::KIND)
-    }
-
-    #[test]
-    fn unique_elsewhere() -> Result<()> {
-        explore(items::unique_elsewhere::KIND)
-    }
-
-    #[test]
-    fn unique_include_elsewhere() -> Result<()> {
-        explore(items::unique_include_elsewhere::KIND)
-    }
-
-    #[test]
-    fn copy_elsewhere() -> Result<()> {
-        explore(items::copy_elsewhere::KIND)
+    each_kind! {
+        list_in_partition unique_in_partition pointer_elsewhere unique_elsewhere unique_include_elsewhere copy_elsewhere
     }
 }
 
