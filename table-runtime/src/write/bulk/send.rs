@@ -93,8 +93,8 @@ impl PositionedWrite {
             Err(error) => error,
         };
         let error = match in_the_way {
-            // The row may be one that has expired.
-            Some(Err(error)) if !write.write.schema.lifecycle.is_none() => error,
+            // The row may be a pending insert, or one that has expired.
+            Some(Err(error)) => error,
             standing => exists(matches!(standing, Some(Ok(Standing::InBin)))),
         };
         BulkFailure::new(position, row.ok(), Arc::new(error))

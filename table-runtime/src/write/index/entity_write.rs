@@ -415,7 +415,7 @@ impl BegunWrite {
             Verb::Remove => !matches!(error, Error::NotFound(_)),
             _ => false,
         };
-        begins_anew && keys.row_key == row.row_key && !self.write.gave_up()
+        begins_anew && keys.row_key == row.row_key
     }
 
     /// Checks whether the write goes on with what it has learned, without a delay: an insert looks at the row in its way.

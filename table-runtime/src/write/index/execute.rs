@@ -83,7 +83,8 @@ pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<
         planned => commit(planned, in_the_way).await.map(|etags| (etags, None)).map_err(WriteFailure::from),
     };
     let (etags, mut read) = committed.map_err(|failure| {
-        let lost_race = writes.iter().position(|write| write.lost_race(&failure.error));
+        let gave_up = writes.iter().any(|write| write.write.gave_up());
+        let lost_race = writes.iter().position(|write| !gave_up && write.lost_race(&failure.error));
         WriteFailure { lost_race, ..failure }
     })?;
     let written = writes.iter().zip(before).zip(etags);

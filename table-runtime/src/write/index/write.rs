@@ -116,8 +116,8 @@ impl Write {
         schema: Schema,
         new_id: impl FnOnce() -> Result<Guid, getrandom::Error>,
     ) -> Result<Self> {
-        // Without a `WriteId` and without rows in other partitions, no row carries the id.
-        let has_id = schema.write_id || schema.before_commit().next().is_some();
+        // Without a `WriteId` and without claims, no row carries the id.
+        let has_id = schema.write_id || schema.before_commit().any(|layout| schema.is_unique(layout));
         let id = if has_id { new_id()? } else { Guid::default() };
         let reach = tables.backend().reach();
         Ok(Self { tables, schema, id, reach, takes_over: true, gave_up: AtomicBool::new(false) })

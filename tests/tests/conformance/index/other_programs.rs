@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use table_runtime::{
-    Error, Guid, Projection, TableEntity,
+    Error, Guid, Projection, TableEntity, Tables,
     backend::{Action, BackendExt, IfMatch},
     jobs::Finding,
     row::{Properties, RowId, ValueRef},
+    testing::{Fault, Faulty},
 };
 use tests::stores::Store;
 
@@ -21,6 +22,7 @@ crate::conformance! {
     verify_reports_an_entity_that_does_not_fit_the_struct
     a_program_without_the_index_sees_no_pending_insert
     every_verb_of_a_program_without_the_index_passes_a_pending_insert
+    a_look_at_a_pending_insert_that_fails_finds_no_entity
 }
 
 /// Another kind in the table, whose keys may equal those of a citizen.
@@ -289,5 +291,38 @@ async fn every_verb_of_a_program_without_the_index_passes_a_pending_insert(store
     assert!(!missing);
     tables.upsert(&user(5)).await?;
     assert!(is_stored(5).await?);
+    Ok(())
+}
+
+/// Each request of a bulk insert fails once while pending inserts are in its way. No entity exists, so nobody is told so, and
+/// a failure concerns its own row alone.
+async fn a_look_at_a_pending_insert_that_fails_finds_no_entity(store: &Store) -> Result<()> {
+    store.tables.create::<PlainUser>().await?;
+    let (backend, faults) = Faulty::new(store.backend.clone());
+    let tables = Tables::new(backend);
+    let ids = [1, 2, 3];
+    for n in 0.. {
+        for id in ids {
+            store.tables.remove(PlainUser::key("a", id)).await?;
+            leave_pending(store, id).await?;
+        }
+        let user = |id| PlainUser { group: "a".into(), id, email: "b@x.org".into(), note: "new".into() };
+        faults.arm(Fault::Refused, n);
+        let written = tables.insert_all(ids.map(user)).await;
+        let hit = faults.hit();
+        faults.disarm();
+        match written {
+            Ok(written) => ensure!(written.written == ids.len(), "{written:?}"),
+            Err(Error::Bulk(error)) => {
+                let is_refused = |error: &Error| matches!(error, Error::NoAnswer { .. });
+                ensure!(error.failures.iter().all(|failure| is_refused(&failure.error)), "{n}, {hit:?}: {error:?}");
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if hit.is_none() {
+            ensure!(n > 4, "it looks at the rows");
+            break;
+        }
+    }
     Ok(())
 }

@@ -1,16 +1,19 @@
 //! Races: many writers that want one value.
 
-use std::{future::Future, sync::Arc};
+use std::{
+    future::{Future, IntoFuture},
+    sync::Arc,
+};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use futures_util::future::join;
 use table_runtime::{
     Error, Stored, TableEntity, Tables,
     backend::{
-        Action, Backend, BoxFuture, Continuation, Description, Group, Operation, Reach, ReadRequest, Reader, StoreView,
-        TableRequest, Written,
+        Action, Backend, BoxFuture, Continuation, Description, Group, IfMatch, Operation, Reach, ReadRequest, Reader,
+        StoreView, TableRequest, Written,
     },
-    row::RowId,
+    row::{Properties, RowId},
     testing::{Fault, Faulty, PartitionReach, Scheduled},
 };
 use tests::{
@@ -30,7 +33,9 @@ crate::conformance! {
     a_list_takes_concurrent_inserts
     the_error_of_a_lost_race_names_the_entity
     a_pending_insert_that_arrives_after_its_repetition_makes_no_twins
+    a_release_that_arrives_after_the_second_try_of_a_bulk_write_releases_nothing
     the_loser_of_a_race_is_told_what_happened
+    an_abandoned_insert_that_is_patched_makes_way_too
     an_insert_that_meets_an_abandoned_one_takes_its_place
 }
 
@@ -349,6 +354,77 @@ async fn a_pending_insert_that_arrives_after_its_repetition_makes_no_twins(store
     let repaired = store.again().repair::<Guest>().await?;
     ensure!(repaired.left.is_empty(), "{repaired:?}");
     ensure!(findings::<Guest>(store).await?.is_empty());
+    Ok(())
+}
+
+/// An entity of a bulk write wants two values, one of which another one is leaving. Its first try takes the other value and
+/// gives it back. That request is carried out after its second try, which has taken the value again.
+async fn a_release_that_arrives_after_the_second_try_of_a_bulk_write_releases_nothing(store: &Store) -> Result<()> {
+    #[derive(TableEntity, Clone, Debug, PartialEq)]
+    #[table(name = "Accounts")]
+    struct Account {
+        #[partition_key]
+        team: u32,
+        #[row_key]
+        id: u32,
+        #[index(name, unique)]
+        name: String,
+        #[index(email, unique)]
+        email: String,
+    }
+
+    let backend = PartitionReach(store.backend.clone());
+    let (failing, faults) = Faulty::new(backend.clone());
+    let (tables, crashing) = (Tables::new(backend.clone()), Tables::new(failing));
+    tables.create::<Account>().await?;
+    let account = |id, name: &str, email: &str| Account { team: 1, id, name: name.into(), email: email.into() };
+    tables.insert(&account(2, "two", "wanted")).await?;
+    // The other one takes a value that a crashed writer has claimed, so it commits after the first try.
+    faults.arm_write(Fault::StopsBefore, 3);
+    ensure!(crashing.insert(&account(3, "three", "left")).await.is_err(), "it crashes before its commit");
+    let (scheduled, schedule) = Scheduled::new(backend.clone());
+    let slow = Tables::new(scheduled);
+    let mut is_lost = false;
+    let bulk = slow.upsert_all([account(1, "one", "wanted"), account(2, "two", "left")]).into_future();
+    let written = drive(&schedule, bulk, async |request| {
+        if is_lost || !request.to_string().starts_with("delete of AccountsByName") {
+            return Next::Grant;
+        }
+        is_lost = true;
+        Next::Lose
+    })
+    .await??;
+    ensure!(is_lost && written.written == 2, "{written:?}");
+    schedule.grant(0).context("the release")?.send(&backend, &()).await;
+    let found = Account::by_name("one").get(&store.again()).await?;
+    ensure!(found.is_some_and(|found| found.email == "wanted"), "it has the name");
+    Ok(())
+}
+
+/// Somebody patches the row of an abandoned insert again and again, so that each look shows another version.
+async fn an_abandoned_insert_that_is_patched_makes_way_too(store: &Store) -> Result<()> {
+    let backend = PartitionReach(store.backend.clone());
+    let (failing, faults) = Faulty::new(backend.clone());
+    let (tables, crashing) = (Tables::new(backend.clone()), Tables::new(failing));
+    tables.create::<Guest>().await?;
+    for (abandoned, wanted) in [(1, 1), (2, 5)] {
+        let guest = |number| Guest { number, name: format!("of {abandoned}") };
+        faults.arm_write(Fault::StopsBefore, 2);
+        ensure!(crashing.insert(&guest(abandoned)).await.is_err(), "it crashes before its commit");
+        faults.disarm();
+        let (scheduled, schedule) = Scheduled::new(backend.clone());
+        let patched = format!("get of Guests(PartitionKey='{abandoned:010}'");
+        let keys = (&*format!("{abandoned:010}"), "guest");
+        drive(&schedule, Tables::new(scheduled).insert(&guest(wanted)), async |request| {
+            if request.to_string().starts_with(&patched) {
+                // The row may be gone.
+                let _ = store.write("Guests", keys, Action::Merge(Properties::default(), IfMatch::Any)).await;
+            }
+            Next::Grant
+        })
+        .await??;
+        ensure!(Guest::by_name(&guest(wanted).name).exists(&tables).await?, "{abandoned}");
+    }
     Ok(())
 }
 
