@@ -266,7 +266,7 @@ impl<'a, B: Backend + Clone, T: 'a, E: 'a> ForEachFault<'a, B, T, E> {
     ///     tables.insert(&Account { id, email: "Ada@example.com".into() }).await
     /// }
     ///
-    /// /// One of two accounts gets the address, and the other one is told why not.
+    /// /// One of two accounts gets the address, and the insert of the other one says why not.
     /// async fn check(run: Run<Store, Result<ETag>>) -> Checked<()> {
     ///     let Some(other) = run.other else { return Ok(()) };
     ///     match (run.result, other) {

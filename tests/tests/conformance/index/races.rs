@@ -3,6 +3,7 @@
 use std::{
     future::{Future, IntoFuture},
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -464,7 +465,10 @@ async fn an_insert_that_meets_an_abandoned_one_takes_its_place(store: &Store) ->
         let abandoned = Guest { number: round + 1, name: format!("of {round}") };
         ensure!(crashing.insert(&abandoned).await.is_err(), "it crashes before its commit");
         faults.disarm();
+        let clock = store.backend.describe().clock;
+        let begun = clock.monotonic();
         tables.insert(&wanted).await?;
+        ensure!(clock.monotonic() >= begun + Duration::from_millis(20), "it gives the other writer time");
         ensure!(Guest::by_name(&wanted.name).exists(&tables).await?, "{wanted:?}");
     }
     ensure!(findings::<Guest>(store).await?.is_empty(), "{:?}", findings::<Guest>(store).await?);
