@@ -6,8 +6,8 @@
 //! client's own one (`own`), or that of the Azure SDK (`sdk`, with the feature `azure_data_tables`). Both send through
 //! one HTTP client (`client`).
 //!
-//! Two files work around defects of Azurite. It damages characters outside ASCII (`entity`) and applies some
-//! transactions to other rows (`azurite`).
+//! Two files work around defects of Azurite. It damages characters outside ASCII (`entity`), applies some transactions to
+//! other rows, and measures the JSON of a row (`azurite`).
 
 use std::{
     fmt,
@@ -479,6 +479,9 @@ impl AzureBackend {
     }
 
     async fn write(&self, group: &Group) -> Result<Vec<Option<ETag>>> {
+        if self.endpoint.is_azurite() {
+            azurite::check_rows(group)?;
+        }
         let answer = match group.operations.as_slice() {
             [] => return Ok(Vec::new()),
             [operation] => self.write_single(group, operation).await,
