@@ -30,7 +30,7 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
     let markers = implementation::markers(&context);
     let check_from = implementation::check_from(&context);
     let times = implementation::check_times(&context);
-    let prefixes = implementation::check_prefixes(&context);
+    let prefixes = implementation::check_options_of_fields(&context);
     let paths = indexes::check_paths(&context);
     let checks = checks::of_entity(&context);
     let (no_lints, alias) = (no_lints(), entity.runtime.alias());

@@ -27,7 +27,7 @@ mod refused;
 mod slice;
 
 pub(crate) use entity::{Entity, Mode, Source};
-pub(crate) use field::{Field, FieldPath, FieldRef, Property, Storage, Strategy, hash};
+pub(crate) use field::{Field, FieldPath, FieldRef, Property, Storage, Strategy, hash, is_option};
 pub(crate) use index::{Content, Index, Scope, When};
 pub(crate) use key::{Key, Part};
 pub(crate) use layout::{Access, Layout};

@@ -118,7 +118,7 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     let (t, ident) = (runtime.here(), &input.ident);
     let (parameters, arguments, bounds) = input.generics.split_for_impl();
     let (row, found, give) = (local("row"), local("found"), local("give"));
-    let properties = fields.iter().map(|field| selected(projection, field));
+    let properties = fields.iter().map(|field| selected(projection, field, &quote!(<Self as #t::View>::Entity)));
     let lifetime = input.generics.lifetimes().next().map(|parameter| &parameter.lifetime);
     let values = fields.iter().map(|projected| {
         let Projected { field, .. } = projected;
@@ -153,10 +153,22 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
     });
     // A path may lead into another field.
     let repeat = fields.iter().any(|projected| projected.path.is_some()).then(|| quote!(#row.repeat();));
+    let is_borrowed = |projected: &&Projected<'_>| {
+        let ty = projected.field.ty.to_token_stream();
+        projected.path.is_some() && lifetime.is_some_and(|lifetime| names_lifetime(ty, lifetime))
+    };
+    // The entity of a generic projection may be unknown here.
+    let is_concrete = input.generics.type_params().next().is_none();
+    let checks = fields.iter().filter(|_| is_concrete).filter(is_borrowed).map(|projected| {
+        let (span, selected) = (projected.field.ty.span(), selected(projection, projected, &quote!(#entity)));
+        let t = runtime.at(span);
+        quote_spanned!(span=> const _: () = #t::check_borrowed(#selected.within);)
+    });
     let no_lints = no_lints();
     quote! {
         #no_lints
         const _: () = {
+            #(#checks)*
             #[automatically_derived]
             impl #parameters #t::Selection<#entity> for #ident #arguments #bounds {
                 type Selected = Self;
@@ -209,8 +221,8 @@ fn column(projection: &Projection<'_>, Projected { field, path, .. }: &Projected
     quote_spanned!(span=> <<Self as #t::View>::Entity as #t::TableEntity>::COLUMNS #(.#path)*)
 }
 
-/// Returns the properties to ask for.
-fn selected(projection: &Projection<'_>, projected: &Projected<'_>) -> TokenStream {
+/// Returns the properties to ask for, in rows of this entity.
+fn selected(projection: &Projection<'_>, projected: &Projected<'_>, entity: &TokenStream) -> TokenStream {
     let Some(path) = &projected.path else {
         let column = column(projection, projected);
         return quote!(#column.selected());
@@ -218,7 +230,7 @@ fn selected(projection: &Projection<'_>, projected: &Projected<'_>) -> TokenStre
     let (t, columns) = (projection.runtime.here(), local("columns"));
     quote! {
         #t::selected_at(
-            |#columns: <<Self as #t::View>::Entity as #t::TableEntity>::Columns| #columns #(.#path)*.column(),
+            |#columns: <#entity as #t::TableEntity>::Columns| #columns #(.#path)*.column(),
         )
     }
 }

@@ -44,6 +44,7 @@ fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
         type Shape = <#ty as #t::Property>::Shape;
         const TYPE: #t::PropertyType = <#ty as #t::Property>::TYPE;
         const PARTS: &'static [#t::PropertyInfo] = <#ty as #t::Property>::PARTS;
+        const INNER: &'static [#t::PropertyInfo] = <#ty as #t::Property>::INNER;
         const MOST: ::core::primitive::usize = <#ty as #t::Property>::MOST;
         const IS_OPTIONAL: ::core::primitive::bool = <#ty as #t::Property>::IS_OPTIONAL;
         fn expected() -> ::std::borrow::Cow<'static, ::core::primitive::str> {

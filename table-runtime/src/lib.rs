@@ -298,7 +298,7 @@ pub mod __private {
         query::{
             Access, Borrowed, BorrowsFromRows, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView,
             Part, PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, Selection,
-            SharedParts, Spread, Unique, Unopened, View, borrow, group_rows, project, selected_at,
+            SharedParts, Spread, Unique, Unopened, View, borrow, check_borrowed, group_rows, project, selected_at,
         },
         read::FoundRow,
         write::{

@@ -54,7 +54,9 @@ impl Operator {
 
 impl Operator {
     /// Returns the operator that holds for two values with an order if this one does not.
-    fn opposite(self) -> Self {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn opposite(self) -> Self {
         match self {
             Self::Eq => Self::Ne,
             Self::Ne => Self::Eq,
@@ -80,25 +82,6 @@ impl fmt::Display for Operator {
 }
 
 impl Condition {
-    /// Returns the condition of the opposite comparisons. A row without a compared property has neither of the two.
-    #[doc(hidden)]
-    pub fn negated(mut self) -> Self {
-        match &mut self {
-            Self::Compare { operator, .. } => {
-                *operator = operator.opposite();
-                self
-            }
-            Self::And(left, right) => Self::Or(Self::taken(left).negated().into(), Self::taken(right).negated().into()),
-            Self::Or(left, right) => Self::And(Self::taken(left).negated().into(), Self::taken(right).negated().into()),
-            Self::Not(inner) => Self::taken(inner),
-        }
-    }
-
-    /// Moves a condition out of its box.
-    fn taken(condition: &mut Self) -> Self {
-        mem::replace(condition, Self::NOTHING)
-    }
-
     /// Checks whether the condition holds for a row with these properties.
     pub fn holds(&self, properties: PropertiesRef<'_>) -> bool {
         match self {
@@ -148,8 +131,9 @@ impl Condition {
         size
     }
 
-    /// A placeholder for a condition that is moved out of its box.
-    const NOTHING: Self =
+    /// A placeholder, such as for a condition that is moved out of its box.
+    #[doc(hidden)]
+    pub const NOTHING: Self =
         Self::Compare { property: Cow::Borrowed(""), operator: Operator::Eq, value: Value::Boolean(false) };
 
     /// Moves the conditions inside this one that are not comparisons to `rest`.

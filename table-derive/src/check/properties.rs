@@ -93,7 +93,10 @@ pub(crate) fn names_differ<'a>(properties: impl Iterator<Item = (&'a Field, &'a 
     let properties: Vec<_> = properties.filter(|(_, property)| !property.name.value.is_empty()).collect();
     for (at, (field, property)) in properties.iter().enumerate() {
         let Text { value, span } = &property.name;
-        if let Some((before, _)) = properties[..at].iter().find(|(_, other)| other.name.value == *value) {
+        // The runtime compares the names of parts.
+        let is_same =
+            |other: &Property| other.name.value == *value && (other.prefix.is_none() || property.prefix.is_none());
+        if let Some((before, _)) = properties[..at].iter().find(|(_, other)| is_same(other)) {
             let message = format_args!("`{}` is already stored as the property `{value}`", before.name);
             errors.at(*span, format_args!("{message}\n{}", rename_help(field)));
         }

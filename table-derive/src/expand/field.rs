@@ -6,7 +6,7 @@ use quote::quote_spanned;
 use super::{context::Context, types::strategy_type};
 use crate::{
     hygiene::{local, this},
-    model::{Field, Part, Property, Strategy},
+    model::{Field, Part, Property, Strategy, is_option},
     runtime::Runtime,
 };
 
@@ -64,9 +64,24 @@ pub(super) fn store(context: &Context<'_>, field: &Field, property: &Property) -
     )
 }
 
+/// Returns the constant that checks that a value of a field with `default` is always stored as something.
+fn check_default(runtime: &Runtime, field: &Field, property: &Property) -> Option<TokenStream> {
+    let (ty, span) = (&field.ty, property.default?);
+    let t = runtime.at(span);
+    // The default of an `Option` is `None`, which is nothing. JSON is checked when it is written.
+    let is_checked = matches!(property.strategy, Strategy::Native) && !is_option(ty);
+    is_checked.then(|| quote_spanned!(span=> const _: () = #t::nested::check_default::<#ty>();))
+}
+
+/// Returns the constants that check that the options of a field fit its type.
+pub(super) fn check_options(runtime: &Runtime, field: &Field, property: &Property) -> TokenStream {
+    let checks = [check_prefix(runtime, field, property), check_default(runtime, field, property)];
+    checks.into_iter().flatten().collect()
+}
+
 /// Returns the constant that checks that a field with `prefix` is stored as several properties, and one with `large` as text
 /// or bytes.
-pub(super) fn check_prefix(runtime: &Runtime, field: &Field, property: &Property) -> Option<TokenStream> {
+fn check_prefix(runtime: &Runtime, field: &Field, property: &Property) -> Option<TokenStream> {
     let ty = &field.ty;
     if let Some(span) = property.large {
         let (strategy, t) = (strategy_type(property, ty, runtime), runtime.at(span));

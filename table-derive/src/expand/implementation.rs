@@ -8,7 +8,7 @@ use syn::spanned::Spanned as _;
 use super::{
     columns,
     context::Context,
-    field::{check_prefix, if_failed_return, load, or_return, property_info, read_part, skip_part, store},
+    field::{check_options, if_failed_return, load, or_return, property_info, read_part, skip_part, store},
     indexes,
     types::{self, option},
 };
@@ -272,11 +272,11 @@ pub(super) fn check_from(context: &Context<'_>) -> Option<TokenStream> {
     })
 }
 
-/// Returns the constants that check the fields with `prefix`. A generic struct is not checked.
-pub(super) fn check_prefixes(context: &Context<'_>) -> TokenStream {
+/// Returns the constants that check the options of the fields. A generic struct is not checked.
+pub(super) fn check_options_of_fields(context: &Context<'_>) -> TokenStream {
     let is_concrete = context.entity.generics.params.is_empty();
     let fields = context.entity.properties().filter(|_| is_concrete);
-    fields.filter_map(|(field, property)| check_prefix(context.runtime, field, property)).collect()
+    fields.map(|(field, property)| check_options(context.runtime, field, property)).collect()
 }
 
 fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {

@@ -10,7 +10,7 @@ use syn::{Attribute, GenericArgument, PathArguments, Type, Visibility};
 
 use super::{
     checks,
-    field::{check_prefix, if_failed_return, or_return, property_info},
+    field::{check_options, if_failed_return, or_return, property_info},
     types::strategy_type,
 };
 use crate::{
@@ -58,6 +58,12 @@ impl Constants {
         }
     }
 
+    /// Returns the description of the variant with these fields.
+    fn variant(&self, column: &str, piece: &str, tag: &str) -> TokenStream {
+        let (t, Self { fields, parts, .. }) = (ALIAS.here(), self);
+        quote!(#t::nested::variant(#column, #piece, #tag, #fields, #parts))
+    }
+
     /// Returns the parts of a field among all parts of the type, which are in a variable. `from` is the position at which those
     /// of these constants begin, with a `+` after it.
     fn sub(&self, at: usize, from: &TokenStream) -> TokenStream {
@@ -76,9 +82,9 @@ fn infos(fields: &[Field]) -> Vec<TokenStream> {
     stored(fields).map(|(field, property)| property_info(ALIAS, field, property)).collect()
 }
 
-/// Returns the constants that check the fields with `prefix`.
-fn prefixes(fields: &[Field]) -> TokenStream {
-    stored(fields).filter_map(|(field, property)| check_prefix(ALIAS, field, property)).collect()
+/// Returns the constants that check the options of the fields.
+fn checked_options(fields: &[Field]) -> TokenStream {
+    stored(fields).map(|(field, property)| check_options(ALIAS, field, property)).collect()
 }
 
 /// Returns the statement that writes a field, whose value is a reference.
@@ -204,7 +210,9 @@ fn columns_struct(
 /// Returns the step of a path in an index: `address.city`.
 fn step(name: &str, within: &TokenStream, from: &TokenStream, to: &Step<'_>, at: usize) -> TokenStream {
     let (t, hash, at) = (ALIAS.here(), hash(name), Literal::usize_unsuffixed(at));
-    let Step { ty, value, column, get } = to;
+    let Step { ty, value, column, is_partial, get } = to;
+    // A row may lack a variant, and a struct with a default.
+    let inner = if *is_partial { quote!(#t::Partial) } else { quote!(__M) };
     quote! {
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
@@ -213,6 +221,7 @@ fn step(name: &str, within: &TokenStream, from: &TokenStream, to: &Step<'_>, at:
             type To = #ty;
             type Value = #value;
             type Column<__E: 'static, __M: 'static, __P: #t::Place> = #column;
+            type Inner<__M: 'static> = #inner;
             type Place<__E: 'static, __P: #t::Place> = #t::At<__E, #t::In<__P, #within>, #at>;
             #[inline]
             fn get(from: &#from) -> #t::Option<&#value> {
@@ -228,6 +237,8 @@ struct Step<'a> {
     value: &'a TokenStream,
     /// The type of the column.
     column: TokenStream,
+    /// True if a row may lack what is inside.
+    is_partial: bool,
     get: TokenStream,
 }
 
@@ -240,7 +251,7 @@ struct Body {
 
 fn property(ident: &Ident, columns: &Ident, constants: &Constants, body: Body) -> TokenStream {
     let t = ALIAS.here();
-    let Constants { parts: all, starts, .. } = constants;
+    let Constants { fields, parts: all, starts, .. } = constants;
     let Body { most, store, load } = body;
     let (name, parts, row, properties) = (local("name"), local("parts"), local("row"), local("properties"));
     quote! {
@@ -251,6 +262,7 @@ fn property(ident: &Ident, columns: &Ident, constants: &Constants, body: Body) -
         }
         #[automatically_derived]
         impl #t::Fields for #ident {
+            const INNER: &'static [#t::PropertyInfo] = #fields;
             const STARTS: &'static [#t::usize] = &#starts;
         }
         #[automatically_derived]
@@ -262,6 +274,7 @@ fn property(ident: &Ident, columns: &Ident, constants: &Constants, body: Body) -
             type Shape = Self;
             const TYPE: #t::PropertyType = #t::PropertyType::String;
             const PARTS: &'static [#t::PropertyInfo] = #all;
+            const INNER: &'static [#t::PropertyInfo] = #fields;
             const MOST: #t::usize = #most;
             fn to_value<'a>(
                 &'a self,
@@ -327,14 +340,15 @@ fn of_struct(nested: &Nested, fields: &[Field]) -> TokenStream {
         let (name, ty) = (&field.ident, &field.ty);
         let to = quote!(#ty);
         let column = column_type(field, property, at, &quote!(__M), &quote!(#ident), ALIAS);
-        let to = Step { ty: &to, value: &to, column, get: quote!(#t::Some(&from.#name)) };
+        let is_partial = property.default.is_some();
+        let to = Step { ty: &to, value: &to, column, is_partial, get: quote!(#t::Some(&from.#name)) };
         step(&field.name, &quote!(#ident), &quote!(#ident), &to, at)
     });
     let steps: TokenStream = steps.collect();
     let all = &constants.fields;
     let body = Body { most: quote!(#t::nested::most(#all)), store: stores, load: quote!(#t::Ok(Self { #(#loads),* })) };
     let property = property(ident, &columns_ident, &constants, body);
-    let (prefixes, no_lints) = (prefixes(fields), no_lints());
+    let (options, no_lints) = (checked_options(fields), no_lints());
     let checks = checks::of_fields(ident, fields, ALIAS);
     quote! {
         #definition
@@ -343,7 +357,7 @@ fn of_struct(nested: &Nested, fields: &[Field]) -> TokenStream {
             #alias
             #checks
             #defined
-            #prefixes
+            #options
             #implementations
             #property
             #steps
@@ -395,14 +409,16 @@ fn of_enum(nested: &Nested, variants: &[Variant]) -> TokenStream {
     for (at, (variant, column)) in data.iter().zip(&idents).enumerate() {
         let at = at + 1;
         let (name, number) = (&variant.column, Literal::usize_unsuffixed(at));
-        let Variant { ident: of, docs, .. } = variant;
+        let Variant { ident: of, docs, name: tag, .. } = variant;
         match &variant.data {
             VariantData::Value(field) => {
                 let Some(property) = field.stored() else { continue };
-                inner.extend(check_prefix(ALIAS, field, property));
+                inner.extend(check_options(ALIAS, field, property));
                 let piece = &property.name.value;
                 let info = property_info(ALIAS, field, property);
-                infos.push(quote!(#t::nested::variant_value(#name, #piece, #info)));
+                let own = Constants::new(&at.to_string(), 1);
+                inner.extend(own.define(&[quote!(#t::nested::variant_value(#info))]));
+                infos.push(own.variant(name, piece, tag));
                 let mode = quote!(#outside::Partial);
                 let ty = column_type(field, property, at, &mode, &quote!(#ident), runtime);
                 columns.push(Column {
@@ -420,16 +436,15 @@ fn of_enum(nested: &Nested, variants: &[Variant]) -> TokenStream {
                     #ident::#of(value) => #t::Some(value),
                     _ => #t::None,
                 });
-                let to = Step { ty: &to, value: &to, column, get };
+                let to = Step { ty: &to, value: &to, column, is_partial: true, get };
                 steps.extend(step(name, &quote!(#ident), &quote!(#ident), &to, at));
             }
             VariantData::Fields(piece, fields) => {
                 let own = Constants::new(&at.to_string(), stored(fields).count());
-                let (piece, own_fields, own_parts, own_starts) = (&piece.value, &own.fields, &own.parts, &own.starts);
+                let (own_fields, own_starts) = (&own.fields, &own.starts);
                 inner.extend(own.define(&self::infos(fields)));
-                inner.extend(prefixes(fields));
-                infos
-                    .push(quote!(#t::nested::variant_fields(#name, #piece, #own_parts, #t::nested::most(#own_fields))));
+                inner.extend(checked_options(fields));
+                infos.push(own.variant(name, &piece.value, tag));
                 let own_columns = format_ident!("{ident}Columns{of}", span = Span::call_site());
                 // A variant is no type, so the struct of its columns takes its place.
                 let marker = quote!(#own_columns<(), ()>);
@@ -445,6 +460,7 @@ fn of_enum(nested: &Nested, variants: &[Variant]) -> TokenStream {
                 inner.extend(quote! {
                     #[automatically_derived]
                     impl #t::Fields for #marker {
+                        const INNER: &'static [#t::PropertyInfo] = #own_fields;
                         const STARTS: &'static [#t::usize] = &#own_starts;
                     }
                 });
@@ -462,7 +478,7 @@ fn of_enum(nested: &Nested, variants: &[Variant]) -> TokenStream {
                     _ => #t::None,
                 });
                 let column = quote!(#own_columns<__E, #t::At<__E, #t::In<__P, #ident>, #number>>);
-                let to = Step { ty: &marker, value: &quote!(#ident), column, get };
+                let to = Step { ty: &marker, value: &quote!(#ident), column, is_partial: true, get };
                 steps.extend(step(name, &quote!(#ident), &quote!(#ident), &to, at));
                 for (field_at, (field, property)) in stored(fields).enumerate() {
                     let (name, ty) = (&field.ident, &field.ty);
@@ -472,7 +488,7 @@ fn of_enum(nested: &Nested, variants: &[Variant]) -> TokenStream {
                         #ident::#of { #name, .. } => #t::Some(#name),
                         _ => #t::None,
                     });
-                    let to = Step { ty: &to, value: &to, column, get };
+                    let to = Step { ty: &to, value: &to, column, is_partial: true, get };
                     steps.extend(step(&field.name, &marker, &quote!(#ident), &to, field_at));
                 }
             }

@@ -298,9 +298,10 @@ impl Storage {
     }
 }
 
-/// Returns true if the type is an `Option`. Only this function looks at the name of a type, because no trait can choose
-/// the strategy: the strategy determines which trait the type must implement.
-fn is_option(ty: &Type) -> bool {
+/// Returns true if the type is an `Option`. Only this function looks at the name of a type: no trait can choose the strategy,
+/// because the strategy determines which trait the type must implement. Nor does a trait tell an `Option`, whose default is
+/// `None`, from a newtype of one, which may have another default.
+pub(crate) fn is_option(ty: &Type) -> bool {
     match ty {
         Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == "Option"),
         Type::Group(group) => is_option(&group.elem),

@@ -50,9 +50,6 @@ pub(crate) enum VariantData {
     Other(FieldType),
 }
 
-/// What hints of columns are called: a filter of a variant with this name would not be found.
-const HINTS: [&str; 2] = ["None", "In"];
-
 impl Nested {
     /// Checks whether a type is stored as several properties, or is meant to be.
     pub(crate) fn is(input: &DeriveInput) -> bool {
@@ -168,12 +165,6 @@ fn variants(data: &DataEnum, style: Case, errors: &mut Errors) -> Vec<Variant> {
         let ident = declared.ident.unraw().to_string();
         let name = rename.as_ref().map_or_else(|| style.variant(&ident), |rename| rename.value.clone());
         let span = rename.as_ref().map_or_else(|| declared.ident.span(), |rename| rename.span);
-        if HINTS.contains(&ident.as_str()) {
-            let message = format_args!(
-                "a variant called `{ident}` has no filter, because columns have a function of that name; give it another name, and write `#[property(rename = \"{name}\")]` on it to store this one"
-            );
-            errors.on(&declared.ident, message);
-        }
         if name.contains(',') {
             errors.at(
                 span,

@@ -7,7 +7,7 @@ use table_store::{
     unstable::{Reads, cannot_read, lost_variants, reads, reads_first_part},
 };
 
-use crate::model::layout::{EntityDescription, Fields, Layout, PropertyInfo, written};
+use crate::model::layout::{EntityDescription, Fields, Layout, PropertyInfo, leaves, written};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
@@ -166,18 +166,18 @@ fn changes_of_layouts(layout: &Layout, stored: &EntityDescription) -> Vec<String
 /// Returns the changes of the properties that the struct's fields have.
 fn changes_of_properties(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
     let mut changes = Vec::new();
-    for property in layout.properties() {
-        let name = property.name;
+    for leaf in leaves(layout.fields) {
+        let (property, name) = (leaf.property, leaf.property.name);
         match stored.properties.iter().find(|was| was.name == name) {
             Some(was) => changes.extend(change_of_type(&property, was.edm.as_deref())),
-            None if property.absent.is_refused() => changes.push(format!(
+            None if leaf.is_required() => changes.push(format!(
                 "the property `{name}` is new, and required: rows that are stored have none, and `create` refuses it: make \
                  the field an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
                  `#[property(rename = \"…\")]`"
             )),
-            None if property.is_required && stored.has_sibling(property.field) => changes.push(format!(
+            None if leaf.required_in().is_some() && stored.has_sibling(property.field) => changes.push(format!(
                 "the property `{name}` is new, and required in its struct or variant: rows that are stored with the other \
-                 fields of it cannot be read, and `create` refuses it if the first row is one: make the field an `Option`, \
+                 fields of it cannot be read, and `create` refuses it: make the field an `Option`, \
                  or give it `#[property(default)]`"
             )),
             None => changes.push(format!(

@@ -32,7 +32,7 @@ use self::{
     turns::{Turn, Turns},
 };
 pub(crate) use self::{
-    record::{Head, Record, State},
+    record::{Head, Record, State, Wholes},
     states::ReadRecord,
 };
 

@@ -18,7 +18,7 @@ use table_store::{
 
 use crate::model::{
     key::{KeyReader, RowContext},
-    layout::{LayoutInfo, PartInfo, Parts, PropertyInfo, is_always},
+    layout::{LayoutInfo, PartInfo, Parts, PropertyInfo, Seen, Within, decisive},
 };
 
 /// Writer to which the derived code passes an entity's properties.
@@ -36,6 +36,11 @@ impl<'a> PropertyWriter<'a> {
     /// Calls `write` with a writer of properties that belong to no row yet.
     pub(crate) fn without_row<T>(properties: &mut Properties, write: impl FnOnce(&mut PropertyWriter<'_>) -> T) -> T {
         write(&mut PropertyWriter::new("", &RowKeys::default(), properties))
+    }
+
+    /// Returns the number of bytes written.
+    pub(crate) fn length(&self) -> usize {
+        self.properties.as_bytes().len()
     }
 
     /// Writes a field.
@@ -86,38 +91,42 @@ pub struct RowReader<'a> {
     found: usize,
     /// True if a property may be read more than once.
     repeats: bool,
+    /// The index whose row it is, if it is not the entity's own.
+    index: Option<&'static LayoutInfo>,
 }
 
 impl<'a> RowReader<'a> {
     #[inline]
     pub(crate) fn new(table: &'a str, row: &'a RowRef<'a>) -> Self {
-        Self { context: RowContext { table, row }, rest: row.properties, found: 0, repeats: false }
+        Self { context: RowContext { table, row }, rest: row.properties, found: 0, repeats: false, index: None }
     }
 
-    /// Calls `read` with a reader of a row that has no property.
-    pub(crate) fn without_row<T>(read: impl FnOnce(&mut RowReader<'_>) -> T) -> T {
+    /// Calls `read` with a reader of properties that belong to no row.
+    pub(crate) fn of_properties<T>(properties: PropertiesRef<'_>, read: impl FnOnce(&mut RowReader<'_>) -> T) -> T {
         let etag = ETag::from(Ticks::UNIX_EPOCH);
-        let row = RowRef {
-            partition_key: "",
-            row_key: "",
-            etag: &etag,
-            timestamp: Ticks::UNIX_EPOCH,
-            properties: PropertiesRef::default(),
-        };
+        let row = RowRef { partition_key: "", row_key: "", etag: &etag, timestamp: Ticks::UNIX_EPOCH, properties };
         read(&mut RowReader::new("", &row))
     }
 
-    /// Returns what is known of the row's place.
-    pub(crate) const fn place(&self) -> RowContext<'a> {
-        self.context
+    /// Returns a reader of a row of an index, which has the properties that its keys hold.
+    pub(crate) fn of_index(self, index: &'static LayoutInfo) -> Self {
+        Self { index: Some(index), ..self }
     }
 
-    /// Checks whether the row has a value of the type with the parts `own`, whose names in the entity are those of `parts`: one
-    /// of the parts that the value always has, or any part if it has no such one.
+    /// Returns where the row has the properties of a field; `None` if it lacks what is around the field.
+    pub(crate) fn seen(&self, field: PropertyInfo, within: &Within) -> Option<Seen<'a>> {
+        let row = self.context.row.properties;
+        // An entity has the row in the index only if it has the value that the keys hold.
+        if self.index.is_some_and(|index| index.gives(&field)) {
+            return Some(Seen::InRow(row));
+        }
+        within.seen(row)
+    }
+
+    /// Checks whether the row has a value of the type with the parts `own`, whose names in the entity are those of `parts`.
     pub(crate) fn has_value(&self, name: &str, parts: Parts, own: Parts) -> Result<bool> {
-        let any = !is_always(own);
-        for (part, own) in parts.iter().zip(own) {
-            if (any || own.is_always) && self.context.has_part(name, part)? {
+        for part in decisive(parts, own) {
+            if self.context.has_part(name, part)? {
                 return Ok(true);
             }
         }
@@ -254,16 +263,6 @@ impl<'a> RowReader<'a> {
 }
 
 impl RowContext<'_> {
-    /// Checks whether the row has one of the parts of a field with this name.
-    pub(crate) fn has_any(self, name: &str, parts: Parts) -> Result<bool> {
-        for part in parts {
-            if self.has_part(name, part)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     fn has_part(self, name: &str, part: &PropertyInfo) -> Result<bool> {
         let mut properties = self.row.properties;
         let found = properties.seek_and_count(PropertyName { outer: name, inner: part.name }, &mut 0);

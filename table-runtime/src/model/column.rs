@@ -11,10 +11,10 @@ use crate::model::{
         Absent, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, Compute, ComputedByService, EmptyText, NewFilter,
         NotCondition, Order, TableStorage, TextSearch, Unset, missing,
     },
-    layout::{Parts, PropertyInfo, joined},
+    layout::{Parts, PropertyInfo, Spot, Within, joined},
     property::{
         ByEquality, ByOrder, Load, Native, OneProperty, Partial, ReadPart, Shape, Store,
-        shape::{At, Fresh, Place, Root, Step},
+        shape::{At, Fresh, NoParts, Place, Root, Step},
     },
     sealed::{Sealed, sealed},
 };
@@ -31,6 +31,7 @@ use crate::model::{
 pub struct Column<E, T, const I: usize, M = Free, S = Native, P = Root> {
     name: &'static str,
     load: Load<T>,
+    within: Option<&'static Within>,
     types: PhantomData<fn() -> (E, T, M, S, P)>,
 }
 
@@ -45,6 +46,8 @@ impl<E, T, const I: usize, M, S, P> Copy for Column<E, T, I, M, S, P> {}
 impl<E: TableEntity, const I: usize> Place for At<E, Root, I> {
     const NAME: &'static str = E::INFO.layout.fields[I].name;
     const PARTS: Parts = E::INFO.layout.fields[I].parts;
+    const SPOT: Spot = Spot::root(&E::INFO.layout.fields[I]);
+    const WITHIN: Option<&'static Within> = None;
 }
 
 type PartsOf<E, T, M, S, P> = <<S as Store<T>>::Shape as Shape>::Columns<E, M, P>;
@@ -73,22 +76,24 @@ where
 /// The column of a part on which an index depends, of the field at the place `P`. It derefs to it, and has no bounds, so that a
 /// misspelt path is reported where it is written, and not wherever the columns are used.
 #[doc(hidden)]
-pub struct IndexedPart<E, T, const STEP: u64, P>(PhantomData<fn() -> (E, T, P)>);
+///
+/// `M` is the mode: [`Indexed`], or [`Partial`] if a row may lack what is around the part.
+pub struct IndexedPart<E, T, const STEP: u64, P, M>(PhantomData<fn() -> (E, T, P, M)>);
 
-impl<E, T, const STEP: u64, P> Clone for IndexedPart<E, T, STEP, P> {
+impl<E, T, const STEP: u64, P, M> Clone for IndexedPart<E, T, STEP, P, M> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<E, T, const STEP: u64, P> Copy for IndexedPart<E, T, STEP, P> {}
+impl<E, T, const STEP: u64, P, M> Copy for IndexedPart<E, T, STEP, P, M> {}
 
-impl<E: 'static, T: 'static, const STEP: u64, P: 'static> Fresh for IndexedPart<E, T, STEP, P> {
+impl<E: 'static, T: 'static, const STEP: u64, P: 'static, M: 'static> Fresh for IndexedPart<E, T, STEP, P, M> {
     const NEW: &'static Self = &Self(PhantomData);
 }
 
-impl<E: 'static, T: Step<STEP>, const STEP: u64, P: Place> ops::Deref for IndexedPart<E, T, STEP, P> {
-    type Target = T::Column<E, Indexed, P>;
+impl<E: 'static, T: Step<STEP>, const STEP: u64, P: Place, M: 'static> ops::Deref for IndexedPart<E, T, STEP, P, M> {
+    type Target = T::Column<E, M, P>;
 
     #[inline]
     fn deref(&self) -> &Self::Target {
@@ -102,7 +107,8 @@ where
     At<E, P, I>: Place,
 {
     let load = Load::Property(S::load_in, <At<E, P, I> as Place>::PARTS);
-    Column { name: <At<E, P, I> as Place>::NAME, load, types: PhantomData }
+    let (name, within) = (<At<E, P, I> as Place>::NAME, <At<E, P, I> as Place>::WITHIN);
+    Column { name, load, within, types: PhantomData }
 }
 
 /// A column that a patch may set.
@@ -212,6 +218,11 @@ impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
         }
     }
 
+    /// Returns what is around the field.
+    pub(crate) const fn within(self) -> Option<&'static Within> {
+        self.within
+    }
+
     /// Returns the column itself, also of a type that derefs to it.
     #[doc(hidden)]
     pub const fn column(self) -> Self {
@@ -228,7 +239,7 @@ impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
     /// Returns the properties that have to be read for the column. A field that only the key holds has no name.
     #[doc(hidden)]
     pub const fn selected(self) -> PropertyInfo {
-        PropertyInfo { parts: self.parts(), ..PropertyInfo::of_index("", self.name) }
+        PropertyInfo { parts: self.parts(), within: self.within, ..PropertyInfo::of_index("", self.name) }
     }
 }
 
@@ -251,12 +262,12 @@ fn load_from_key<E: TableEntity, T>(part: usize, read: ReadPart<T>, row: &mut Ro
 /// Returns the column of a property. `load` is [`Store::LOAD`]: the compiler then has the same message for a type that
 /// cannot be stored as in the other places that use it.
 pub const fn property_column<E, T, const I: usize, M, S>(name: &'static str, load: Load<T>) -> Column<E, T, I, M, S> {
-    Column { name, load, types: PhantomData }
+    Column { name, load, within: None, types: PhantomData }
 }
 
 /// Returns the column of a field that is stored only in a part of the primary key, counted over both keys. It has no name.
 pub const fn key_column<E, T, const I: usize>(part: usize, read: ReadPart<T>) -> Column<E, T, I, InKey> {
-    Column { name: "", load: Load::Key(part, read), types: PhantomData }
+    Column { name: "", load: Load::Key(part, read), within: None, types: PhantomData }
 }
 
 type ArgOf<'a, T, S> = <S as Store<T>>::Arg<'a>;
@@ -265,8 +276,10 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     fn compare(self, operator: Operator, value: ArgOf<'_, T, S>) -> Filter<E> {
         let property = self.name();
         let value = S::arg_value(value).and_then(some).and_then(finite);
-        let condition = value.map(|value| Condition::Compare { property: property.into(), operator, value });
-        Filter::made(condition.map_err(|problem| Problem::Value(property, problem)), 1)
+        match value {
+            Ok(value) => Filter::compare(property, operator, value, self.within),
+            Err(problem) => Filter::refused(Problem::Value(property, problem), 1),
+        }
     }
 
     /// Matches rows that have the property, with this value.
@@ -337,7 +350,8 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
 }
 
 /// Functions that users of other libraries expect: see [`hints`](table_store::unstable::hints).
-impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
+// A column derefs to it, so that the filter of a variant with such a name comes first.
+impl NoParts {
     missing! {
         TextSearch:
             contains(_), starts_with(_), ends_with(_), begins_with(_), like(_), ilike(_), matches(_), any(_), all(_)
@@ -449,6 +463,8 @@ pub enum Problem {
 #[must_use = "a filter does nothing until a query has it"]
 pub struct Filter<E> {
     pub(crate) condition: Result<Condition, Problem>,
+    /// The condition of the opposite comparisons, which `!` takes. A row without a compared property has neither of the two.
+    opposite: Condition,
     /// Number of comparisons, including those of a condition that was dropped because it had too many.
     pub(crate) comparisons: usize,
     types: PhantomData<fn() -> E>,
@@ -466,37 +482,53 @@ impl<E> Filter<E> {
         unreachable!("no type implements the hint")
     }
 
-    const fn made(condition: Result<Condition, Problem>, comparisons: usize) -> Self {
-        Self { condition, comparisons, types: PhantomData }
+    /// Compares a property. A row that lacks what is around it matches neither the comparison nor its opposite.
+    fn compare(property: &'static str, operator: Operator, value: Value, within: Option<&Within>) -> Self {
+        let compare = |operator, value| Condition::Compare { property: property.into(), operator, value };
+        let opposite = compare(operator.opposite(), value.clone());
+        let comparison = Self::made(compare(operator, value), opposite);
+        let around = within.map(|within| within.conditions(property)).into_iter().flatten();
+        around.fold(comparison, |filter, condition| {
+            filter.join(Self::made(condition.clone(), condition), [Condition::And, Condition::And])
+        })
     }
 
-    fn join(self, other: Self, with: fn(Box<Condition>, Box<Condition>) -> Condition) -> Self {
+    fn made(condition: Condition, opposite: Condition) -> Self {
+        Self { comparisons: condition.comparisons(), condition: Ok(condition), opposite, types: PhantomData }
+    }
+
+    fn refused(problem: Problem, comparisons: usize) -> Self {
+        Self { condition: Err(problem), opposite: Condition::NOTHING, comparisons, types: PhantomData }
+    }
+
+    /// Joins the conditions and the opposite ones of two filters.
+    fn join(self, other: Self, joins: [fn(Box<Condition>, Box<Condition>) -> Condition; 2]) -> Self {
         let comparisons = self.comparisons.saturating_add(other.comparisons);
-        let both = match (self.condition, other.condition) {
-            (Err(problem @ Problem::Value(..)), _) | (_, Err(problem @ Problem::Value(..))) => Err(problem),
+        match (self.condition, other.condition) {
+            (Err(problem @ Problem::Value(..)), _) | (_, Err(problem @ Problem::Value(..))) => {
+                Self::refused(problem, comparisons)
+            }
             // A condition that no query accepts is dropped: otherwise it would be nested as deeply as the list it was
             // built from is long.
-            (Ok(left), Ok(right)) if comparisons <= limits::COMPARISONS => Ok(with(left.into(), right.into())),
-            _ => Err(Problem::TooMany),
-        };
-        Filter::made(both, comparisons)
+            (Ok(left), Ok(right)) if comparisons <= limits::COMPARISONS => {
+                let [with, opposite] = joins;
+                let opposite = opposite(self.opposite.into(), other.opposite.into());
+                Self { condition: Ok(with(left.into(), right.into())), opposite, comparisons, types: PhantomData }
+            }
+            _ => Self::refused(Problem::TooMany, comparisons),
+        }
     }
 
     /// Matches rows whose enum at the place `P` is the variant with this name.
     #[doc(hidden)]
     pub fn of_variant<P: Place>(variant: &str) -> Self {
         let property = joined(P::NAME, '_', P::PARTS[0].name);
-        let condition = Condition::Compare {
-            property: property.into(),
-            operator: Operator::Eq,
-            value: Value::String(variant.to_owned()),
-        };
-        Self::made(Ok(condition), 1)
+        Self::compare(property, Operator::Eq, Value::String(variant.to_owned()), P::WITHIN)
     }
 
     /// Matches rows that match both filters.
     pub fn and(self, other: Self) -> Self {
-        self.join(other, Condition::And)
+        self.join(other, [Condition::And, Condition::Or])
     }
 
     /// Matches rows for which the opposite comparisons hold: the same as `!`. A row without a compared property does not
@@ -508,7 +540,7 @@ impl<E> Filter<E> {
 
     /// Matches rows that match at least one of the filters.
     pub fn or(self, other: Self) -> Self {
-        self.join(other, Condition::Or)
+        self.join(other, [Condition::Or, Condition::And])
     }
 }
 
@@ -516,7 +548,10 @@ impl<E> ops::Not for Filter<E> {
     type Output = Self;
 
     fn not(self) -> Self {
-        Self::made(self.condition.map(Condition::negated), self.comparisons)
+        match self.condition {
+            Ok(condition) => Self { condition: Ok(self.opposite), opposite: condition, ..self },
+            Err(_) => self,
+        }
     }
 }
 
@@ -551,7 +586,8 @@ impl<E> fmt::Debug for Filter<E> {
 
 impl<E> Clone for Filter<E> {
     fn clone(&self) -> Self {
-        Self::made(self.condition.clone(), self.comparisons)
+        let (condition, opposite) = (self.condition.clone(), self.opposite.clone());
+        Self { condition, opposite, comparisons: self.comparisons, types: PhantomData }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Entities: the trait that the derive implements for a struct, and its stored form.
 
+mod carried;
 mod erased;
 mod version;
 mod with_etag;
@@ -24,6 +25,7 @@ use crate::model::{
     sealed::{Sealed, sealed},
 };
 
+pub use carried::{Carried, Unknown};
 pub use erased::{EntityInfo, WriteEntity, owner_part};
 pub use version::{
     FromOlder, ReadEntity, StoredRow, VERSION, VersionMisfit, check_unread, check_version, newer_version, read_older,
@@ -269,10 +271,6 @@ pub struct LoadedRow {
 /// Rows that an entity had when it was loaded, in the order of its layouts and of their keys: any number of rows in each
 /// index.
 pub type LoadedRows = Vec<LoadedRow>;
-
-/// Properties of a row that the struct does not know; `None` if there are none, so that a row without them costs only
-/// the pointer.
-pub type Unknown = Option<Box<Properties>>;
 
 /// An entity as it was loaded, with the parts that an update needs.
 #[derive(Clone, Debug, Default)]

@@ -15,6 +15,7 @@ mod shape;
 mod slice;
 mod stored;
 mod time_part;
+mod whole;
 
 pub use apart::told_apart;
 pub use change::{Fields, recorded, written};
@@ -23,13 +24,16 @@ pub use const_str::same_names;
 pub use encoding::{Encoding, lossy_layouts};
 pub use group::{Collision, Member, Misfit, member_misfit};
 pub use info::{
-    Absent, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, TypeName, WhenInfo,
+    AsRead, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, TypeName, WhenInfo,
 };
 pub use lifecycle::{Lifecycle, is_always_there, is_optional_time, is_time};
 pub use lineage::{same_kind, same_primary_key, same_separator, same_table};
 pub use recorded::{EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
 pub use shape::Shape;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit, is_table_of};
-pub use stored::{Parts, are_siblings, field_at, has_property, is_always, joined, stored};
+pub use stored::{Parts, count_of_parts, decisive, field_at, has_property, is_always, joined, part_name, stored};
 pub use table_store::PropertyType;
 pub use time_part::TimePart;
+pub use whole::{
+    Leaf, RecordedWhole, Seen, Spot, Switch, Within, absence_name, leaves, left_over, recorded_wholes, switches,
+};

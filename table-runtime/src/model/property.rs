@@ -16,7 +16,7 @@ use table_store::{Guid, PropertyType, Ticks, Value, ValueRef, unstable::one_of};
 use crate::model::{
     codec::{PropertyWriter, RowReader},
     key::KeyReader,
-    layout::Parts,
+    layout::{Parts, PropertyInfo},
     sealed::{Sealed, sealed},
 };
 #[cfg(feature = "decimal")]
@@ -93,6 +93,9 @@ pub trait Property: Sized {
     /// Properties of a type that is stored as several; empty for a single one.
     #[doc(hidden)]
     const PARTS: Parts = &[];
+    /// Fields of a struct or of an enum with data; empty for any other type.
+    #[doc(hidden)]
+    const INNER: &'static [PropertyInfo] = &[];
     /// The most properties that one row has for the type.
     #[doc(hidden)]
     const MOST: usize = 1;
@@ -265,6 +268,7 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
 
     const TYPE: PropertyType = T::TYPE;
     const PARTS: Parts = T::PARTS;
+    const INNER: &'static [PropertyInfo] = T::INNER;
     const MOST: usize = T::MOST;
     const IS_OPTIONAL: bool = true;
 

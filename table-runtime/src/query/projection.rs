@@ -14,7 +14,7 @@ use crate::{
         column::{Column, Free, InKey, Indexed},
         entity::{self, TableEntity},
         key::{KeyReader, RowContext},
-        layout::{LayoutInfo, PropertyInfo, has_property, lossy_layouts},
+        layout::{LayoutInfo, PropertyInfo, Seen, Within, has_property, lossy_layouts},
         property::{
             Defaulted, Native, Partial, Property, Store, misfit,
             nested::name_of,
@@ -135,9 +135,17 @@ pub fn project<P, E: TableEntity, T: SameAs<P, M>, const I: usize, M, S, Q>(
     column: Column<E, T, I, M, S, Q>,
     row: &mut RowReader<'_>,
 ) -> Result<P> {
-    let PropertyInfo { name, parts, .. } = column.selected();
-    let there = row.place();
-    T::project(|| there.has_any(name, parts), || column.load(row))
+    let Some(within) = column.within() else {
+        return T::project(|| Ok(true), || column.load(row));
+    };
+    let seen = row.seen(column.selected(), within);
+    T::project(
+        || Ok(seen.is_some()),
+        || match &seen {
+            Some(Seen::OfDefault(default)) => RowReader::of_properties(default.as_ref(), |row| column.load(row)),
+            _ => column.load(row),
+        },
+    )
 }
 
 /// Returns the properties that have to be read for the column to which a path leads. Only the type of the column counts,
@@ -163,6 +171,7 @@ where
 {
     const SELECTED: PropertyInfo = PropertyInfo {
         parts: <At<E, P, I> as Place>::PARTS,
+        within: <At<E, P, I> as Place>::WITHIN,
         ..PropertyInfo::of_index("", <At<E, P, I> as Place>::NAME)
     };
 }
@@ -180,6 +189,12 @@ where
 pub trait Borrowed<'r, T, M, S>: Sized {
     #[doc(hidden)]
     fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self>;
+
+    /// Returns the field of a row that lacks what is around it.
+    #[doc(hidden)]
+    fn nothing() -> Option<Self> {
+        None
+    }
 }
 
 /// A type of fields that can be borrowed as `Of`.
@@ -251,6 +266,10 @@ macro_rules! borrowed {
             fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
                 <Self as Borrowed<'r, Option<T>, Free, S>>::read::<E>(name, field, row)
             }
+
+            fn nothing() -> Option<Self> {
+                Some(None)
+            }
         }
 
         #[diagnostic::do_not_recommend]
@@ -265,6 +284,10 @@ macro_rules! borrowed {
                     None => Ok(None),
                     other => Err(misfit::<Option<T>>(other)),
                 })
+            }
+
+            fn nothing() -> Option<Self> {
+                Some(None)
             }
         }
     )*};
@@ -283,14 +306,40 @@ impl<'r, T: Lends<Of = str>, S> Borrowed<'r, T, InKey, S> for Cow<'r, str> {
     }
 }
 
-/// Reads a field of a projection that borrows from the row.
+/// Stops the build of a program that borrows a field of a struct with a default, of which a row may have nothing.
+///
+/// # Panics
+/// Panics in the program's constants, which stops the build.
+pub const fn check_borrowed(within: Option<&Within>) {
+    let has_default = match within {
+        Some(within) => within.has_default(),
+        None => false,
+    };
+    assert!(
+        !has_default,
+        "a projection cannot borrow from a struct with `#[property(default)]`, because the row may lack it; write the field's \
+         own type, such as `Option<String>`"
+    );
+}
+
+/// Reads a field of a projection that borrows from the row. The build of a program stops that borrows from a default.
 #[inline]
 pub fn borrow<'r, P: Borrowed<'r, T, M, S>, E: TableEntity, T, const I: usize, M, S, Q>(
     column: Column<E, T, I, M, S, Q>,
     field: &'static str,
     row: &mut RowReader<'r>,
-) -> Result<P> {
+) -> Result<P>
+where
+    At<E, Q, I>: Place,
+{
+    const { check_borrowed(<At<E, Q, I> as Place>::WITHIN) };
     let PropertyInfo { name, parts, .. } = column.selected();
+    if let Some(within) = column.within()
+        && row.seen(column.selected(), within).is_none()
+        && let Some(nothing) = P::nothing()
+    {
+        return Ok(nothing);
+    }
     P::read::<E>(name_of(name, parts), field, row)
 }
 
@@ -381,7 +430,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &Fou
     }
     let properties = with_values.as_ref().map_or(row.properties, Properties::as_ref);
     let row = RowRef { partition_key: &keys.0, row_key: &keys.1, properties, ..row };
-    let mut reader = RowReader::new(E::INFO.layouts[0].table, &row);
+    let mut reader = RowReader::new(E::INFO.layouts[0].table, &row).of_index(info);
     let projected = <P as Projection<E>>::read(&mut reader)?;
     reader.finish()?;
     give(projected);

@@ -485,8 +485,9 @@ impl Plan {
 
     /// Limits the query to the properties of a projection; `None` asks for whole rows.
     pub fn select(&mut self, selection: Option<SelectedProperties>) {
-        let differs =
-            selection.and_then(|selection| selection.names().find_map(|name| self.entity.check_versions(name).err()));
+        let differs = selection.and_then(|selection| {
+            selection.names(None).into_iter().find_map(|name| self.entity.check_versions(name).err())
+        });
         if let Some(differs) = differs {
             self.refuse(format!("{differs}: read whole entities, which converts them"));
         }

@@ -2,7 +2,7 @@
 
 use table_store::Condition;
 
-use crate::model::layout::{Holds, LayoutInfo, PropertyInfo, Scope, stored};
+use crate::model::layout::{Holds, LayoutInfo, PropertyInfo, Scope, Within, joined, stored};
 
 /// Returns the properties that an index's keys hold and its rows do not, each with the number of its key part.
 pub fn values(layout: &'static LayoutInfo) -> impl Iterator<Item = (usize, &'static str)> {
@@ -29,9 +29,21 @@ impl SelectedProperties {
         Self { properties, unchecked }
     }
 
-    /// Returns the names of the properties.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        stored(self.properties).map(|property| property.name).filter(|name| !name.is_empty())
+    /// Returns the names of the properties, and of those that show whether a row has what is around them. A field that the
+    /// keys of the index hold needs none.
+    pub fn names(self, index: Option<&LayoutInfo>) -> Vec<&'static str> {
+        let mut names: Vec<&'static str> = Vec::with_capacity(self.properties.len());
+        for field in self.properties {
+            let within = field.within.filter(|_| !index.is_some_and(|index| index.gives(field)));
+            let decisive =
+                within.into_iter().flat_map(Within::decisive).map(|name| joined(name.outer, '_', name.inner));
+            for name in field.stored().map(|property| property.name).chain(decisive) {
+                if !name.is_empty() && !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
     }
 
     /// Checks whether index rows are used without a check against their entities.
@@ -42,8 +54,7 @@ impl SelectedProperties {
     /// Returns the properties to ask for in rows of the layout.
     pub fn of(self, layout: &'static LayoutInfo) -> Vec<&'static str> {
         let in_key = |name: &str| values(layout).any(|(_, other)| other == name);
-        let own =
-            stored(self.properties).map(|property| property.name).filter(|name| !name.is_empty() && !in_key(name));
+        let own = self.names(Some(layout)).into_iter().filter(|name| !in_key(name));
         let pointer = layout.index.as_ref().filter(|_| wants_keys(self.properties));
         own.chain(pointer.iter().flat_map(|index| index.pointer).map(|property| property.name)).collect()
     }
@@ -61,10 +72,10 @@ impl SelectedProperties {
     ) -> bool {
         let Some(index) = &layout.index else { return false };
         let included = |name: &str| index.includes(name);
-        let held = |name: &str| name.is_empty() || included(name) || values(layout).any(|(_, other)| other == name);
+        let held = |name: &str| included(name) || values(layout).any(|(_, other)| other == name);
         matches!(index.holds, Holds::Pointer | Holds::Include)
             && (index.scope == Scope::SamePartition || self.unchecked)
-            && stored(self.properties).all(|property| held(property.name))
+            && self.names(Some(layout)).into_iter().all(held)
             && stored(elements).all(|property| included(property.name))
             && filter.is_none_or(|filter| filter.compares_only(&included))
     }

@@ -74,6 +74,7 @@ mod slices {
 }
 mod transfer;
 mod versions;
+mod wholes;
 mod writes {
     mod bulk;
     mod deleting;

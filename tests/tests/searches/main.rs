@@ -20,6 +20,7 @@ mod killed_process;
 mod lifecycle_faults;
 mod migration_interleavings;
 mod modify_turns;
+mod nested_changes;
 mod plain_store;
 mod random_programs;
 mod rolling_deployments;

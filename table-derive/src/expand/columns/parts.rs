@@ -80,6 +80,19 @@ impl<'a> Parts<'a> {
         })
     }
 
+    /// Returns the mode of the columns.
+    fn mode(&self, context: &Context<'_>, runtime: &Runtime) -> TokenStream {
+        let (t, property) = (runtime.here(), context.entity.property(self.field));
+        let is_partial = property.is_some_and(|property| property.default.is_some());
+        let root = if is_partial { quote!(#t::Partial) } else { quote!(#t::Indexed) };
+        let mut from = context.entity.fields[self.field].ty.at_place(runtime);
+        self.steps.iter().fold(root, |mode, step| {
+            let step = step_type(&from, step, runtime);
+            from = quote!(#step::To);
+            quote!(#step::Inner<#mode>)
+        })
+    }
+
     /// Returns the type of the column to which the struct derefs.
     fn column(&self, context: &Context<'_>, runtime: &Runtime) -> TokenStream {
         let Context { entity, .. } = context;
@@ -105,7 +118,7 @@ impl<'a> Parts<'a> {
         let Context { entity, .. } = context;
         let (runtime, visibility, ident) = (&entity.runtime, &entity.visibility, &entity.ident);
         let (t, name, no_lints) = (runtime.here(), self.name(context), no_lints());
-        let (from, place) = self.place(context, runtime);
+        let ((from, place), mode) = (self.place(context, runtime), self.mode(context, runtime));
         let fields = self.parts.iter().map(|part| {
             let (of, hash) = (part.ident, hash(&part.ident.unraw().to_string()));
             let documentation = format!("The column of `{of}`, on which an index depends, or of which a part does.");
@@ -114,7 +127,7 @@ impl<'a> Parts<'a> {
                     let inner = inner.name(context);
                     quote!(#[doc = #documentation] #visibility #of: #inner)
                 }
-                None => quote!(#[doc = #documentation] #visibility #of: #t::IndexedPart<#ident, #from, #hash, #place>),
+                None => quote!(#[doc = #documentation] #visibility #of: #t::IndexedPart<#ident, #from, #hash, #place, #mode>),
             }
         });
         let inner = self.parts.iter().filter_map(|part| part.inner.as_ref()).map(|inner| inner.definition(context));

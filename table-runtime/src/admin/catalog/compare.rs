@@ -19,8 +19,8 @@ use crate::{
     model::{
         entity::{Stored, VERSION, version_value},
         layout::{
-            EntityDescription, Fields, KeyPattern, Layout, LayoutInfo, Lifecycle, PropertyInfo, RecordedLayout,
-            are_siblings, has_property, is_table_of, recorded, told_apart, written,
+            EntityDescription, Fields, KeyPattern, Layout, LayoutInfo, Leaf, Lifecycle, PropertyInfo, PropertyType,
+            RecordedLayout, has_property, is_table_of, leaves, recorded, recorded_wholes, told_apart, written,
         },
     },
     write::index::{Schema, lifecycle_changed},
@@ -546,25 +546,26 @@ impl<'a> Comparison<'a> {
             recorded.is_some_and(|recorded| recorded.contains_key(name))
                 && !optional.is_some_and(|optional| optional.contains(name))
         };
-        // In an `Option` or a variant, a new property is required in the rows that have the others.
-        let is_new_part = |property: &PropertyInfo| {
-            let is_recorded = recorded.is_some_and(|recorded| recorded.contains_key(property.name));
-            property.is_required && !property.is_always && !is_recorded
-        };
         // A field of the key is read from the key.
         let parts = || self.schema.layouts[0].partition.iter().chain(self.schema.layouts[0].row);
         let is_in_key = |property: &PropertyInfo| parts().any(|part| part.field == property.field && !part.is_lossy());
-        let is_doubtful = |property: &PropertyInfo| {
-            (property.absent.is_refused() && !is_always(property.name) || is_new_part(property)) && !is_in_key(property)
+        let leaves = leaves(self.schema.fields);
+        let new_part =
+            leaves.iter().find(|leaf| recorded.is_some_and(|recorded| lacks_part(leaf, recorded, &facts, version)));
+        let is_doubtful = |leaf: &&Leaf| {
+            let name = leaf.property.name;
+            // In an `Option` or a variant, the property is required in the rows that have the others.
+            let is_unrecorded_part = leaf.required_in().is_some() && recorded.is_none();
+            (leaf.is_required() && !is_always(name) || is_unrecorded_part) && !is_in_key(&leaf.property)
         };
-        let mut doubtful = self.schema.properties().filter(is_doubtful).peekable();
+        let mut doubtful = leaves.iter().filter(is_doubtful).peekable();
         let is_first_of_version = primary.is_some() && recorded.is_none();
         // An entity that was never recorded has no slice, unless another program made it.
         let is_new = match self.schema.layouts[0].slice {
             None => self.is_new(self.schema.table()),
             Some(_) => primary.is_none(),
         };
-        if is_new || doubtful.peek().is_none() && !is_first_of_version {
+        if is_new || new_part.is_none() && doubtful.peek().is_none() && !is_first_of_version {
             return Ok(None);
         }
         let row = match &self.looked.first {
@@ -573,6 +574,13 @@ impl<'a> Comparison<'a> {
             Found::One(row) => row,
         };
         let entity = primary.map_or(self.schema.entity, |primary| &primary.entity);
+        if let Some((property, whole)) = new_part.and_then(|leaf| Some((&leaf.property, leaf.required_in()?))) {
+            let change = format!(
+                "the property `{}` is required in `{}`, and programs are recorded that write it without the property",
+                property.name, whole.path
+            );
+            return Err(self.changed(PROPERTIES, entity, change, advice_for(property.field)));
+        }
         if row.properties.get(VERSION) != version_value(version) {
             // It is read as the struct of its version, and then converted.
             return match self.schema.read(row.clone()) {
@@ -584,27 +592,16 @@ impl<'a> Comparison<'a> {
                 _ => Ok(None),
             };
         }
-        let has_others = |property: &PropertyInfo| {
-            let others = self.schema.properties().filter(|other| are_siblings(other.field, property.field));
-            others.filter(|other| other.is_required).any(|other| row.properties.get(other.name).is_some())
-        };
-        let is_missing = |property: &PropertyInfo| {
-            row.properties.get(property.name).is_none() && (property.absent.is_refused() || has_others(property))
-        };
+        let is_missing =
+            |leaf: &&Leaf| row.properties.get(leaf.property.name).is_none() && leaf.is_around(row.properties.as_ref());
         match doubtful.find(is_missing) {
             None => Ok(None),
-            Some(property) => {
-                let (name, field) = (property.name, property.field);
+            Some(leaf) => {
                 let change = format!(
-                    "the property `{name}` is required, and the row (PartitionKey='{}',RowKey='{}') has none",
-                    row.partition_key, row.row_key
+                    "the property `{}` is required, and the row (PartitionKey='{}',RowKey='{}') has none",
+                    leaf.property.name, row.partition_key, row.row_key
                 );
-                let advice = format!(
-                    "make the field `{field}` an `Option`, or give it `#[property(default)]`; if it was renamed, keep its \
-                     property with `#[property(rename = \"…\")]`; or give the rows a version, with `#[table(version = …, \
-                     from = …)]`"
-                );
-                Err(self.changed(PROPERTIES, entity, change, advice))
+                Err(self.changed(PROPERTIES, entity, change, advice_for(leaf.property.field)))
             }
         }
     }
@@ -723,7 +720,10 @@ impl<'a> Comparison<'a> {
     /// Checks that rows without a property are read as before, as far as the index depends on it.
     fn check_defaults(&self, layout: &'static LayoutInfo, facts: &Facts, entity: &str) -> Result<()> {
         let Some(recorded) = facts.defaults.get(layout.name) else { return Ok(()) };
-        let depends = |property: &str| depends_on(&self.schema, layout, property);
+        let depends = |default: &str| {
+            let property = default.split_once(' ').map_or(default, |(property, _)| property);
+            depends_on(&self.schema, layout, property)
+        };
         for (property, value) in defaults(&self.schema, layout) {
             let Some(was) = recorded.get(&property).filter(|was| **was != value) else { continue };
             // Index rows without the property are read with the new value, as the entities are.
@@ -851,19 +851,27 @@ impl<'a> Comparison<'a> {
         // This program writes rows without the properties that its struct does not have.
         let is_known = |name: &str| has_property(fields, name);
         optional.extend(types.keys().filter(|name| !is_known(name)).cloned());
-        for property in self.schema.properties() {
+        for leaf in leaves(fields) {
+            let property = leaf.property;
             let Some(edm) = property.edm else { continue };
             let is_new = !types.contains_key(property.name);
             let edm = edm.to_string();
             if types.get(property.name).is_none_or(|was| replaces(&edm, was)) {
                 types.insert(property.name.to_owned(), edm);
             }
-            if is_new && !is_first || !property.absent.is_refused() {
+            if is_new && !is_first || !leaf.is_required() {
                 optional.insert(property.name.to_owned());
             }
         }
         if !optional.is_empty() {
             facts.optional.insert(version, optional);
+        }
+        let wholes = recorded_wholes(fields);
+        if !wholes.is_empty() {
+            let recorded = facts.wholes.entry(version).or_default();
+            for (path, whole) in wholes {
+                recorded.entry(path).and_modify(|was| was.join(&whole)).or_insert(whole);
+            }
         }
         facts.fields.extend(EntityDescription::of(&self.schema).fields_of_properties());
         facts
@@ -893,6 +901,42 @@ fn without_times(mut layout: Value, times: &[&str]) -> Value {
         index.insert("holds".to_owned(), "Pointer".into());
     }
     layout
+}
+
+/// Checks whether a property is required in an `Option`, a variant or a struct with a default, and recorded programs write that
+/// without the property.
+fn lacks_part(leaf: &Leaf, types: &BTreeMap<String, String>, facts: &Facts, version: u32) -> bool {
+    let Some(whole) = leaf.required_in() else { return false };
+    let (own, name) = (whole.recorded(), leaf.property.name);
+    let may_be_stored = match &own.variant {
+        Some((tag, variant)) => types.get(tag).is_some_and(|tag| may_be_variant(tag, variant)),
+        None => own.properties().any(|property| types.contains_key(property)),
+    };
+    let recorded = facts.wholes.get(&version).into_iter().flatten();
+    let mut recorded = recorded.filter(|(path, was)| **path == whole.path || own.is_same(was)).peekable();
+    let is_written = if recorded.peek().is_some() {
+        recorded.all(|(_, was)| was.always.contains(name))
+    } else {
+        // A single property may have become an `Option` of an enum, which a row has by its tag.
+        let is_optional = facts.optional.get(&version).is_some_and(|optional| optional.contains(name));
+        types.contains_key(name) && (!is_optional || own.variant.is_none() && own.always.len() == 1)
+    };
+    may_be_stored && !is_written
+}
+
+/// Checks whether rows may have the name of a variant, given the recorded type of the tag.
+fn may_be_variant(tag: &str, variant: &str) -> bool {
+    let none = PropertyType::Variants { names: &[], is_open: false }.to_string();
+    let known = lost_variants(&none, tag);
+    known.is_empty() || known.contains(&variant)
+}
+
+/// Returns what to do about a required property that rows lack.
+fn advice_for(field: &str) -> String {
+    format!(
+        "make the field `{field}` an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
+         `#[property(rename = \"…\")]`; or give the rows a version, with `#[table(version = …, from = …)]`"
+    )
 }
 
 /// Name of the properties in an error, beside those of layouts.

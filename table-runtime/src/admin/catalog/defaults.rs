@@ -2,27 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::layout::{Holds, Layout, LayoutInfo, PropertyInfo};
+use table_store::Value;
+
+use crate::model::layout::{Holds, Layout, LayoutInfo, absence_name, leaves};
 
 /// Returns what a row without a property is read as, for each property that rows of the index depend on or hold: the type
 /// and the text of the value, or an empty text for nothing. Properties that every row has are left out.
 pub(super) fn defaults(entity: &Layout, layout: &LayoutInfo) -> BTreeMap<String, String> {
     let Some(index) = &layout.index else { return BTreeMap::new() };
-    let is_held = |property: &PropertyInfo| index.holds == Holds::Copy || index.includes(property.name);
-    let of_index = |property: &PropertyInfo| is_held(property) || depends_on(entity, layout, property.name);
-    let optional = entity.properties().filter(|property| !property.absent.is_refused());
-    let constant = |property: PropertyInfo| {
-        let value = value_of_absent(&property);
-        // A default such as the present time is another one each time, and no struct has changed.
-        (value == value_of_absent(&property)).then(|| (property.name.to_owned(), value))
-    };
-    optional.filter(of_index).filter_map(constant).collect()
-}
-
-/// Returns the type and the text of the value as which a row without the property is read; an empty text for nothing.
-fn value_of_absent(property: &PropertyInfo) -> String {
-    let value = property.absent.value();
-    value.map(|value| format!("{} {}", value.as_ref().edm_type(), value.as_ref().to_text())).unwrap_or_default()
+    let of_index =
+        |property: &str| index.holds == Holds::Copy || index.includes(property) || depends_on(entity, layout, property);
+    let mut defaults = BTreeMap::new();
+    for leaf in leaves(entity.fields).into_iter().filter(|leaf| of_index(leaf.property.name)) {
+        let text = |value: &Option<Value>| {
+            value.as_ref().map(|value| format!("{} {}", value.as_ref().edm_type(), value.as_ref().to_text()))
+        };
+        for (absence, again) in leaf.absences().iter().zip(leaf.absences()) {
+            // A default such as the present time is another one each time, and no struct has changed.
+            if absence.value == again.value {
+                let name = absence_name(leaf.property.name, absence.whole.map(|whole| &*whole.path));
+                defaults.insert(name, text(&absence.value).unwrap_or_default());
+            }
+        }
+    }
+    defaults
 }
 
 /// Checks whether the keys of the index's rows, or whether there is a row, depend on a property.

@@ -13,7 +13,7 @@ use std::{
 use table_store::ETag;
 use twox_hash::XxHash3_64;
 
-use super::record::{Facts, KEY, LayoutId, Record};
+use super::record::{Facts, KEY, LayoutId, Record, Wholes};
 use crate::model::entity::Stored;
 
 /// Default length of a lease.
@@ -28,6 +28,8 @@ pub struct Lease {
     layout: u64,
     /// Indexes that a writer of the entity has to know, if the layout is its primary key.
     required: Arc<BTreeSet<String>>,
+    /// What is recorded of the entity's `Option`s and enums.
+    wholes: Arc<Wholes>,
     /// Time at which the lease was begun, by the backend's clock.
     began: Duration,
     /// Time at which the lease expires.
@@ -151,8 +153,9 @@ impl Leases {
         if id.name == KEY {
             self.remember_indexes(&id, !facts.indexes.is_empty());
         }
-        let (layout, required) = (hash(&record.layout, &facts), Arc::new(facts.required));
-        let lease = Lease { version, layout, required, began, until: began + self.length };
+        let layout = hash(&record.layout, &facts);
+        let (required, wholes) = (Arc::new(facts.required), Arc::new(facts.wholes));
+        let lease = Lease { version, layout, required, wholes, began, until: began + self.length };
         lock(&self.held).insert(id, HeldLease { lease: lease.clone(), is_renewed: false });
         lease
     }
@@ -161,6 +164,12 @@ impl Leases {
     /// away and others moved here, or the index was dropped and made anew.
     pub fn is_replaced(&self, id: &LayoutId, record: &Record) -> bool {
         lock(&self.held).get(id).is_some_and(|held| held.lease.layout != hash(&record.layout, &record.facts()))
+    }
+
+    /// Returns what was recorded of the `Option`s and enums of the entity with this primary key, when the handle began to hold
+    /// the lease. A handle that has held none knows nothing.
+    pub fn wholes(&self, id: &LayoutId) -> Arc<Wholes> {
+        lock(&self.held).get(id).map(|held| Arc::clone(&held.lease.wholes)).unwrap_or_default()
     }
 
     /// Gives up the lease of a layout.

@@ -18,7 +18,7 @@ use table_store::{Result, unstable::RowKeys};
 use crate::model::{
     entity::{EntityInfo, TableEntity},
     key::{KeyWriter, PartSink, Plain, kind},
-    layout::{LayoutInfo, Lifecycle, RecordedLayout},
+    layout::{LayoutInfo, Lifecycle, RecordedLayout, RecordedWhole},
 };
 
 /// Version of the format of the catalog's rows.
@@ -137,6 +137,10 @@ impl Record {
     }
 }
 
+/// What is recorded of an entity's `Option`s of structs, variants and structs with a default: by the version of the rows and
+/// by their paths.
+pub type Wholes = BTreeMap<u32, BTreeMap<String, RecordedWhole>>;
+
 /// Facts about an entity that its primary key's record holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -166,6 +170,9 @@ pub struct Facts {
     /// Properties that rows may lack, by the version of the rows.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub optional: BTreeMap<u32, BTreeSet<String>>,
+    /// Values of several properties that rows may lack, by the version of the rows and by their paths.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub wholes: Wholes,
     /// Fields that are stored as properties alone, and not in the primary key.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub fields: BTreeSet<String>,

@@ -11,13 +11,13 @@ use table_store::{
     unstable::RowKeys,
 };
 
-use super::{EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, is_known, loaded_rows};
+use super::{Carried, EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, is_known, loaded_rows};
 use crate::model::{
     codec::{RowReader, damaged},
     entity::{TableEntity, check_keys},
     layout::{
-        Layout, LayoutInfo, Lifecycle, PropertyInfo, has_property, is_always_there, is_time, same_kind,
-        same_primary_key, same_separator, same_table, stored,
+        Layout, LayoutInfo, Lifecycle, PropertyInfo, has_property, is_always_there, is_time, leaves, left_over,
+        same_kind, same_primary_key, same_separator, same_table, stored,
     },
 };
 
@@ -158,18 +158,20 @@ impl<'a> StoredRow<'a> {
     #[cold]
     fn unknown(self, info: &EntityInfo, reader: &RowReader<'_>) -> Result<(Unknown, bool)> {
         let mut is_pending = false;
+        let left_over = left_over(info.fields, self.row.properties);
         let unknown = reader.unknown(&mut |name| {
             is_pending |= name == PENDING;
-            is_known(info, name)
+            is_known(info, name) && !left_over.contains(name)
         })?;
         if let Some(newer) = self.is_newer(info, unknown.as_ref()) {
             return Err(newer);
         }
-        if info.deny_unknown && !unknown.is_empty() {
-            let properties = unknown.iter().map(|(name, _)| name.to_owned()).collect();
+        let properties: Vec<_> = unknown.iter().map(|(name, _)| name).filter(|name| !is_known(info, name)).collect();
+        if info.deny_unknown && !properties.is_empty() {
+            let properties = properties.into_iter().map(str::to_owned).collect();
             return Err(Box::new(UnknownPropertiesError::new(self.row.id(self.table), properties)).into());
         }
-        Ok(((!unknown.is_empty()).then(|| Box::new(unknown)), is_pending))
+        Ok((Carried::new(unknown, info, self.row.properties), is_pending))
     }
 
     /// Returns the error of a newer version if one of these properties holds it, for a struct of version 1. The version
@@ -227,7 +229,12 @@ impl EntityInfo {
     /// # Errors
     /// Returns a text that says which version differs.
     pub fn check_versions(&'static self, name: &str) -> Result<(), String> {
+        // Parts in which a value continues have no default of their own.
         let property_of = |info: &'static Self| stored(info.fields).find(|property| property.name == name);
+        let absences_of = |info: &'static Self| {
+            let leaf = leaves(info.fields).into_iter().find(|leaf| leaf.property.name == name);
+            leaf.map(|leaf| leaf.absences().into_iter().filter_map(|absence| absence.value).collect::<Vec<_>>())
+        };
         let mut olders = self.all_versions().skip(1).peekable();
         let own = olders.peek().and_then(|_| property_of(self));
         let Some(own) = own else { return Ok(()) };
@@ -242,7 +249,7 @@ impl EntityInfo {
                     of.0, of.1
                 ));
             }
-            if other.absent.value() != own.absent.value() {
+            if absences_of(older) != absences_of(self) {
                 return Err(format!(
                     "rows of version {} without `{name}` have another default than those of version {}",
                     of.0, of.1
@@ -346,7 +353,7 @@ pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
         Err(reason) => return Err(row.misversioned(E::INFO, found, VersionProblem::Failed(reason))),
     };
     row.check_converted(&entity, found, O::INFO.layouts, &was)?;
-    let unknown = unknown.and_then(|unknown| without_known(E::INFO, &unknown));
+    let unknown = unknown.and_then(|unknown| unknown.beside(&entity));
     Ok(ReadEntity { entity, unknown, is_pending })
 }
 
@@ -367,16 +374,6 @@ impl StoredRow<'_> {
         }
         Ok(())
     }
-}
-
-/// Returns the properties that the struct does not know either.
-#[cold]
-fn without_known(info: &EntityInfo, unknown: &Properties) -> Unknown {
-    let mut rest = Properties::default();
-    for (name, value) in unknown.iter().filter(|(name, _)| !is_known(info, name)) {
-        rest.push(name, value);
-    }
-    (!rest.is_empty()).then(|| Box::new(rest))
 }
 
 /// Name of a layout with the keys of an entity's rows in it and the properties that the rows include.

@@ -3,15 +3,16 @@
 use std::{any, borrow::Cow, fmt};
 
 use table_store::{
-    Properties, PropertyType, Result, Value,
+    Properties, PropertiesRef, PropertyType, Result,
     error::{KeyError, KeyProblem},
 };
 
 use super::{
-    const_str::same,
+    const_str::{same, same_names},
     lifecycle::Lifecycle,
     slice::SliceInfo,
-    stored::{has_property, shown, stored},
+    stored::{has_property, part_name, shown, stored},
+    whole::Within,
 };
 
 /// Location of the rows of one layout of an entity: a table and the parts of the two keys.
@@ -158,6 +159,13 @@ impl LayoutInfo {
         }
     }
 
+    /// Checks whether the keys of the index hold a field whole, which is stored as one property.
+    pub(crate) fn gives(&self, field: &PropertyInfo) -> bool {
+        let values = self.index.as_ref().map_or([].as_slice(), |index| index.values);
+        let is_single = field.parts.len() < 2;
+        is_single && values.iter().any(|(_, value)| same_names((*value).into(), part_name(field.name, field.parts)))
+    }
+
     /// Checks whether the rows have the property of the entity.
     pub(crate) fn holds(&self, name: &str) -> bool {
         match &self.index {
@@ -255,18 +263,34 @@ pub struct PropertyInfo {
     #[serde(skip)]
     #[doc(hidden)]
     pub ty: TypeName,
-    /// What the field is in a row without the property.
+    /// What the field is in a row, with its properties or without.
     #[serde(skip)]
     #[doc(hidden)]
-    pub absent: Absent,
+    pub as_read: AsRead,
     /// The properties of a field that is stored as several, with names relative to this one; empty for any other field.
     #[serde(skip)]
     #[doc(hidden)]
     pub parts: &'static [Self],
+    /// The fields of the struct, the enum or the variant that the field is; the first one of an enum is its tag.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub fields: &'static [Self],
+    /// The stored name of the variant that the field is.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub variant: Option<&'static str>,
+    /// What is around the field. Only the properties that a query selects have it.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub within: Option<&'static Within>,
     /// `true` if a row may be without all parts of the field.
     #[serde(skip)]
     #[doc(hidden)]
     pub is_optional: bool,
+    /// `true` if the field has its default in a row without them.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub is_default: bool,
     /// The most properties that one row has for the field: of an enum, those of its largest variant.
     #[serde(skip)]
     #[doc(hidden)]
@@ -275,10 +299,6 @@ pub struct PropertyInfo {
     #[serde(skip)]
     #[doc(hidden)]
     pub is_always: bool,
-    /// `true` if a row with the struct or the variant in which the field is cannot be read without it.
-    #[serde(skip)]
-    #[doc(hidden)]
-    pub is_required: bool,
     /// `true` if the property holds a later part of a value, or the number of its parts. Layouts are recorded and shown
     /// without it.
     #[serde(skip)]
@@ -296,12 +316,15 @@ impl PropertyInfo {
             edm: None,
             is_native: false,
             ty: TypeName::UNKNOWN,
-            absent: Absent::new(|| None),
+            as_read: AsRead::new(|_, _| None),
             parts: &[],
+            fields: &[],
+            variant: None,
+            within: None,
             is_optional: false,
+            is_default: false,
             most: 1,
             is_always: false,
-            is_required: false,
             continues: false,
         }
     }
@@ -339,52 +362,47 @@ impl fmt::Debug for TypeName {
     }
 }
 
-/// What a field is in a row without its properties.
+/// The function that reads a field and writes it again.
 #[derive(Clone, Copy)]
 #[doc(hidden)]
-pub struct Absent {
-    /// Returns the properties as which the field is then written, with relative names; `None` if the row cannot be read.
-    read: fn() -> Option<Properties>,
-    /// Relative name of the property in question.
-    part: &'static str,
-}
+pub struct AsRead(fn(&'static str, PropertiesRef<'_>) -> Option<Properties>);
 
-impl Absent {
+impl AsRead {
     /// A part of a value that need not be there.
-    pub const NOTHING: Self = Self::new(|| Some(Properties::default()));
+    pub const NOTHING: Self = Self::new(|_, _| Some(Properties::default()));
 
-    pub const fn new(read: fn() -> Option<Properties>) -> Self {
-        Self { read, part: "" }
+    pub const fn new(read: fn(&'static str, PropertiesRef<'_>) -> Option<Properties>) -> Self {
+        Self(read)
     }
 
-    /// Returns what a part of the field is.
-    pub const fn of_part(self, part: &'static str) -> Self {
-        Self { read: self.read, part }
+    /// Returns the properties as which the field is written that is read from a row with these; `None` if it cannot be read.
+    pub fn read(self, name: &'static str, row: PropertiesRef<'_>) -> Option<Properties> {
+        (self.0)(name, row)
     }
 
-    /// Checks whether a row without the property cannot be read.
+    /// Returns the same for a row without properties, with relative names.
+    pub fn absent(self) -> Option<Properties> {
+        self.read("", PropertiesRef::default())
+    }
+
+    /// Checks whether a row without the field's properties cannot be read.
     pub fn is_refused(self) -> bool {
-        (self.read)().is_none()
-    }
-
-    /// Returns the value as which a row without the property is read, and then written; `None` if there is none.
-    pub fn value(self) -> Option<Value> {
-        Some((self.read)()?.get(self.part)?.to_value())
+        self.absent().is_none()
     }
 }
 
 /// Layouts are compared by what they store.
-impl PartialEq for Absent {
+impl PartialEq for AsRead {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Absent {}
+impl Eq for AsRead {}
 
-impl fmt::Debug for Absent {
+impl fmt::Debug for AsRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (self.read)().fmt(f)
+        self.absent().fmt(f)
     }
 }
 

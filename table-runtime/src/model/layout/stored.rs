@@ -16,15 +16,35 @@ impl PropertyInfo {
     /// Returns the stored properties of the field, with whole names.
     pub fn stored(&'static self) -> impl Iterator<Item = Self> + Clone {
         let single = self.parts.is_empty().then_some(*self);
-        single.into_iter().chain(self.parts.iter().map(move |part| Self {
+        single.into_iter().chain(self.parts.iter().map(|part| self.with_part(part)))
+    }
+
+    /// Checks whether one of the field's properties has the name.
+    pub(crate) const fn has_property(&self, name: &str) -> bool {
+        let Self { name: outer, parts, .. } = self;
+        if parts.is_empty() {
+            return same(outer, name);
+        }
+        let mut part = 0;
+        while part < parts.len() {
+            if same_names(PropertyName { outer, inner: parts[part].name }, PropertyName { outer: name, inner: "" }) {
+                return true;
+            }
+            part += 1;
+        }
+        false
+    }
+
+    /// Returns a part of the field, with its whole name.
+    pub fn with_part(&self, part: &Self) -> Self {
+        Self {
             field: joined(self.field, '.', part.field),
             name: joined(self.name, '_', part.name),
             // The record of an index has no types.
             edm: self.edm.and(part.edm),
-            absent: if self.is_optional { self.absent.of_part(part.name) } else { part.absent },
             is_always: part.is_always && !self.is_optional,
             ..*part
-        }))
+        }
     }
 }
 
@@ -54,20 +74,22 @@ pub fn field_at(fields: &'static [PropertyInfo], path: &str) -> Option<(Property
 pub const fn has_property(fields: &[PropertyInfo], name: &str) -> bool {
     let mut at = 0;
     while at < fields.len() {
-        let PropertyInfo { name: outer, parts, .. } = &fields[at];
-        if parts.is_empty() && same(outer, name) {
+        if fields[at].has_property(name) {
             return true;
-        }
-        let mut part = 0;
-        while part < parts.len() {
-            if same_names(PropertyName { outer, inner: parts[part].name }, PropertyName { outer: name, inner: "" }) {
-                return true;
-            }
-            part += 1;
         }
         at += 1;
     }
     false
+}
+
+/// Returns the number of stored properties of a field.
+pub const fn count_of_parts(field: &PropertyInfo) -> usize {
+    if field.parts.is_empty() { 1 } else { field.parts.len() }
+}
+
+/// Returns the name of the first property of a field.
+pub const fn part_name(name: &'static str, parts: Parts) -> PropertyName<'static> {
+    PropertyName { outer: name, inner: if parts.is_empty() { "" } else { parts[0].name } }
 }
 
 /// Checks whether one of the parts is always there.
@@ -80,6 +102,13 @@ pub const fn is_always(parts: Parts) -> bool {
         at += 1;
     }
     false
+}
+
+/// Returns the properties by which a row has a value: those that every row with the value has, and all of a long value. `parts`
+/// are those of the type, `own`, with the names that they have in the entity.
+pub fn decisive(parts: Parts, own: Parts) -> impl Iterator<Item = &'static PropertyInfo> {
+    let is_long = matches!(own, [_, next, ..] if next.continues);
+    parts.iter().zip(own).filter(move |(_, own)| own.is_always || is_long).map(|(part, _)| part)
 }
 
 /// Checks whether two fields, by their paths, are in the same struct or variant of the entity.

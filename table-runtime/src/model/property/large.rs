@@ -10,10 +10,12 @@ use table_store::{
     unstable::{PropertyName, limits},
 };
 
-use super::{AsJson, Json, Native, Opaque, Property, Single, Store, found, integer, json::json, nested, store::absent};
+use super::{
+    AsJson, Json, Native, Opaque, Property, Single, Store, found, integer, json::json, nested, store::as_read,
+};
 use crate::model::{
     codec::{PropertyWriter, RowReader},
-    layout::{Absent, Parts, PropertyInfo, TypeName},
+    layout::{AsRead, Parts, PropertyInfo, TypeName},
     sealed::Sealed,
 };
 
@@ -92,9 +94,8 @@ impl<T, S: Long<T>> Store<T> for Large<S> {
         // The first part is not the value.
         is_native: false,
         ty: TypeName::of::<T>(),
-        absent: Absent::new(absent::<T, Self>),
+        as_read: AsRead::new(as_read::<T, Self>),
         is_always: !Self::IS_OPTIONAL,
-        is_required: !Self::IS_OPTIONAL,
         ..PropertyInfo::of_index("", "")
     });
     const IS_OPTIONAL: bool = S::IS_OPTIONAL;
@@ -155,7 +156,7 @@ const fn parts(first: PropertyInfo) -> [PropertyInfo; MOST + 1] {
     let mut parts = [first; MOST + 1];
     let mut at = 1;
     while at < parts.len() {
-        parts[at] = PropertyInfo { continues: true, absent: Absent::NOTHING, ..PropertyInfo::of_index("", NAMES[at]) };
+        parts[at] = PropertyInfo { continues: true, as_read: AsRead::NOTHING, ..PropertyInfo::of_index("", NAMES[at]) };
         at += 1;
     }
     parts

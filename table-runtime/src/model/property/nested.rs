@@ -11,31 +11,27 @@
 )]
 
 use table_store::{
-    Properties, Result, Value, ValueRef,
+    Properties, PropertiesRef, Result, Value, ValueRef,
     error::PropertyProblem,
     unstable::{PropertyName, one_of},
 };
 
 use super::Property;
 pub use crate::model::layout::is_always;
+pub(crate) use crate::model::layout::part_name as name_of;
 use crate::model::{
     codec::{PropertyWriter, RowReader},
-    layout::{Absent, Parts, PropertyInfo, PropertyType, same_names},
+    layout::{AsRead, Parts, PropertyInfo, PropertyType, count_of_parts, same_names},
 };
 
 /// Returns the number of parts of fields.
 pub const fn count(fields: &[PropertyInfo]) -> usize {
     let (mut at, mut sum) = (0, 0);
     while at < fields.len() {
-        sum += parts_of(&fields[at]);
+        sum += count_of_parts(&fields[at]);
         at += 1;
     }
     sum
-}
-
-/// Returns the number of parts of a field.
-const fn parts_of(field: &PropertyInfo) -> usize {
-    if field.parts.is_empty() { 1 } else { field.parts.len() }
 }
 
 /// Returns the greatest number of properties that one row has for the fields of a struct.
@@ -141,10 +137,7 @@ pub const fn resolve<const N: usize>(fields: &[PropertyInfo], mut text: &'static
         let mut part = 0;
         while part < field.parts.len() {
             let mut info = field.parts[part];
-            if field.is_optional {
-                info.absent = field.absent.of_part(info.name);
-                info.is_always = false;
-            }
+            info.is_always &= !field.is_optional;
             info.name = take(&mut text, field.name, info.name);
             info.field = take(&mut text, field.field, info.field);
             parts[to] = info;
@@ -161,7 +154,7 @@ pub const fn starts<const F: usize>(fields: &[PropertyInfo]) -> [usize; F] {
     while at < F {
         starts[at] = sum;
         if at < fields.len() {
-            sum += parts_of(&fields[at]);
+            sum += count_of_parts(&fields[at]);
         }
         at += 1;
     }
@@ -282,9 +275,9 @@ const fn check_names(field: &PropertyInfo) {
 
 const fn check_differ(one: &PropertyInfo, other: &PropertyInfo) {
     let mut left = 0;
-    while left < parts_of(one) {
+    while left < count_of_parts(one) {
         let mut right = 0;
-        while right < parts_of(other) {
+        while right < count_of_parts(other) {
             let ((path, inner), (other_path, other_inner)) = (part(one, left), part(other, right));
             let names =
                 [PropertyName { outer: one.name, inner }, PropertyName { outer: other.name, inner: other_inner }];
@@ -310,40 +303,45 @@ pub const fn check_prefix(parts: Parts) {
     );
 }
 
+/// Stops the build if a row may be without all properties of a value of a field with `default`: then the value and a missing
+/// one cannot be told apart.
+pub const fn check_default<T: Property>() {
+    assert!(
+        !T::IS_OPTIONAL && (T::PARTS.is_empty() || is_always(T::PARTS)),
+        "`default` is for a value that always has a property: a row without any is read as the default. Remove it: this type is \
+         read from no property at all"
+    );
+}
+
 /// The tag of an enum with data: the property that holds the name of the variant.
 pub const fn tag(variants: &'static [&'static str], is_open: bool) -> PropertyInfo {
     let ty = PropertyType::Variants { names: variants, is_open };
-    PropertyInfo {
-        edm: Some(ty),
-        is_native: true,
-        is_always: true,
-        is_required: true,
-        ..PropertyInfo::of_index("", "")
-    }
+    PropertyInfo { edm: Some(ty), is_native: true, is_always: true, ..PropertyInfo::of_index("", "") }
 }
 
-/// The field of a variant that has named fields.
-pub const fn variant_fields(field: &'static str, name: &'static str, parts: Parts, most: usize) -> PropertyInfo {
-    // A row of another variant is without it.
-    PropertyInfo { parts, most, is_optional: true, absent: Absent::NOTHING, ..PropertyInfo::of_index(field, name) }
-}
-
-/// The field of a variant that has one value, whose property is `value`.
-pub const fn variant_value(field: &'static str, name: &'static str, value: PropertyInfo) -> PropertyInfo {
+/// The field of a variant with data, given the fields in it. `name` is the variant in the names of their properties.
+pub const fn variant(
+    field: &'static str,
+    name: &'static str,
+    variant: &'static str,
+    fields: &'static [PropertyInfo],
+    parts: Parts,
+) -> PropertyInfo {
     PropertyInfo {
-        field,
-        name,
+        parts,
+        fields,
+        variant: Some(variant),
+        most: most(fields),
+        // A row of another variant is without it.
         is_optional: true,
-        is_always: false,
-        is_required: false,
-        absent: Absent::NOTHING,
-        ..value
+        as_read: AsRead::NOTHING,
+        ..PropertyInfo::of_index(field, name)
     }
 }
 
-/// Returns the whole name of a part.
-pub(crate) const fn name_of(name: &'static str, parts: Parts) -> PropertyName<'static> {
-    PropertyName { outer: name, inner: if parts.is_empty() { "" } else { parts[0].name } }
+/// The only value of a variant, which has the variant's name.
+pub const fn variant_value(value: PropertyInfo) -> PropertyInfo {
+    PropertyInfo { field: "", name: "", ..value }
 }
 
 /// Writes the tag of an enum.
@@ -423,12 +421,13 @@ impl NoValue {
     }
 }
 
-/// Returns the properties as which a field is written that was read from a row without any; `None` if it cannot be read.
-pub(super) fn absent<T>(
-    load: fn(&mut RowReader<'_>) -> Result<T>,
-    store: fn(&T, &mut PropertyWriter<'_>) -> Result<()>,
+/// Returns the properties as which a field is written that is read from these; `None` if it cannot be read.
+pub(super) fn as_read<T>(
+    row: PropertiesRef<'_>,
+    load: impl FnOnce(&mut RowReader<'_>) -> Result<T>,
+    store: impl FnOnce(&T, &mut PropertyWriter<'_>) -> Result<()>,
 ) -> Option<Properties> {
-    let value = RowReader::without_row(load).ok()?;
+    let value = RowReader::of_properties(row, load).ok()?;
     let mut properties = Properties::default();
     // A default that cannot be stored is read all the same.
     let _ = PropertyWriter::without_row(&mut properties, |writer| store(&value, writer));

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::model::{
-    layout::Parts,
+    layout::{Parts, PropertyInfo, Spot, Within},
     sealed::{Sealed, sealed},
 };
 
@@ -70,11 +70,16 @@ impl OneProperty for Single {}
 pub trait Place: 'static {
     const NAME: &'static str;
     const PARTS: Parts;
+    /// The field.
+    const SPOT: Spot;
+    /// What is around the field.
+    const WITHIN: Option<&'static Within>;
 }
 
 /// A struct, an enum or a variant, with the positions of its fields' parts among its own.
 #[doc(hidden)]
 pub trait Fields {
+    const INNER: &'static [PropertyInfo];
     const STARTS: &'static [usize];
 }
 
@@ -91,6 +96,20 @@ pub struct In<Q, T>(PhantomData<fn() -> (Q, T)>);
 impl<E: 'static, Q: Place, T: Fields + 'static, const I: usize> Place for At<E, In<Q, T>, I> {
     const NAME: &'static str = Q::NAME;
     const PARTS: Parts = super::nested::sub(Q::PARTS, T::STARTS[I], T::STARTS[I + 1]);
+    const SPOT: Spot = match Self::FIELD.only_value() {
+        Some(value) => value,
+        None => Self::FIELD,
+    };
+    const WITHIN: Option<&'static Within> = match Self::FIELD.only_value() {
+        // The column of a variant with one value is that of the value.
+        Some(_) => Some(&Within { outer: Some(Self::AROUND), spot: Self::FIELD }),
+        None => Some(Self::AROUND),
+    };
+}
+
+impl<E: 'static, Q: Place, T: Fields + 'static, const I: usize> At<E, In<Q, T>, I> {
+    const FIELD: Spot = Q::SPOT.inner(&T::INNER[I], T::STARTS[I], T::STARTS[I + 1]);
+    const AROUND: &'static Within = &Within { outer: Q::WITHIN, spot: Q::SPOT };
 }
 
 /// Presence of a struct in rows: a row always has it if one of its parts is always there.
@@ -126,6 +145,8 @@ pub trait Step<const H: u64> {
     type Value;
     /// The column of the part, with the mode `M`, in the field at the place `P` of the entity `E`.
     type Column<E: 'static, M: 'static, P: Place>: Fresh;
+    /// The mode of the columns inside of the part, if that of the part is `M`.
+    type Inner<M: 'static>: 'static;
     /// The place of the part.
     type Place<E: 'static, P: Place>: Place;
     /// Returns the value; `None` if there is another variant, or the `Option` is `None`.
@@ -138,6 +159,7 @@ impl<const H: u64, T: Step<H, From = T>> Step<H> for Option<T> {
     type To = T::To;
     type Value = T::Value;
     type Column<E: 'static, M: 'static, P: Place> = T::Column<E, Partial, P>;
+    type Inner<M: 'static> = T::Inner<Partial>;
     type Place<E: 'static, P: Place> = T::Place<E, P>;
 
     #[inline]

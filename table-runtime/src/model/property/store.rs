@@ -4,7 +4,7 @@ use std::{fmt::Display, marker::PhantomData, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
 use table_store::{
-    Properties, PropertyType, Value, ValueRef,
+    Properties, PropertiesRef, PropertyType, Value, ValueRef,
     error::PropertyProblem,
     unstable::{After, PropertyName},
 };
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::model::{
     codec::{PropertyWriter, RowReader},
-    layout::{Absent, Parts, PropertyInfo, TypeName},
+    layout::{AsRead, Parts, PropertyInfo, TypeName},
     sealed::Sealed,
 };
 
@@ -44,20 +44,27 @@ pub trait Store<T>: Sized + Sealed<T> {
     /// Properties of a field that is stored as several; empty for a single one.
     #[doc(hidden)]
     const PARTS: Parts = &[];
+    /// Fields of the field's type; empty if it is no struct and no enum with data.
+    #[doc(hidden)]
+    const INNER: &'static [PropertyInfo] = &[];
     /// `true` if a row may be without any of them.
     #[doc(hidden)]
     const IS_OPTIONAL: bool = false;
+    /// `true` if the field then has its default.
+    #[doc(hidden)]
+    const IS_DEFAULT: bool = false;
 
     /// Description of a property without its names.
     #[doc(hidden)]
     const INFO: PropertyInfo = PropertyInfo {
         edm: Some(Self::TYPE),
         ty: TypeName::of::<T>(),
-        absent: Absent::new(absent::<T, Self>),
+        as_read: AsRead::new(as_read::<T, Self>),
         parts: Self::PARTS,
+        fields: Self::INNER,
         is_optional: Self::IS_OPTIONAL,
+        is_default: Self::IS_DEFAULT,
         is_always: !Self::IS_OPTIONAL,
-        is_required: !Self::IS_OPTIONAL,
         most: Self::MOST,
         ..PropertyInfo::of_index("", "")
     };
@@ -114,9 +121,15 @@ pub trait Store<T>: Sized + Sealed<T> {
     fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
 }
 
-/// Returns what a field is in a row without its properties.
-pub(super) fn absent<T, S: Store<T>>() -> Option<Properties> {
-    nested::absent(|row| S::load("", row), |value, properties| S::store(value, "", properties))
+/// Returns the properties as which a field is written that is read from these; `None` if it cannot be read.
+pub(super) fn as_read<T, S: Store<T>>(name: &'static str, row: PropertiesRef<'_>) -> Option<Properties> {
+    nested::as_read(row, |row| S::load(name, row), |value, properties| S::store(value, name, properties))
+}
+
+/// Checks whether a value is stored as no property.
+fn is_nothing<T, S: Store<T>>(value: &T) -> bool {
+    let mut properties = Properties::default();
+    PropertyWriter::without_row(&mut properties, |writer| S::store(value, "", writer)).is_ok() && properties.is_empty()
 }
 
 /// A field that is a [`Property`] itself.
@@ -130,8 +143,14 @@ pub struct OptionText;
 /// When a field is written, its JSON is parsed again and compared with the field. A value that does not read back
 /// unchanged is refused: a value that contains NaN or an infinity, a value that is nested more than 127 levels deep,
 /// and `Some(None)` of an `Option<Option<T>>`, which JSON writes as `null`, as it does `None`.
+///
+/// A `HashSet` or a `HashMap` is written in the order of its texts, at any depth, because equal ones have different orders: two
+/// rows that hold equal values have one text.
 pub struct Json;
 /// A field that gets its `Default` value if the row has no such property.
+///
+/// A value that is stored as no property, such as one whose JSON is `null`, is refused unless the default is stored as none too:
+/// it would be read as the default.
 pub struct Defaulted<S>(PhantomData<S>);
 /// `#[property(scale = N)]`: a decimal number as the integer of its places, which filters compare in order.
 pub struct Scaled<const PLACES: u32>;
@@ -151,6 +170,7 @@ impl<T: Property> Store<T> for Native {
 
     const TYPE: PropertyType = T::TYPE;
     const PARTS: Parts = T::PARTS;
+    const INNER: &'static [PropertyInfo] = T::INNER;
     const IS_OPTIONAL: bool = T::IS_OPTIONAL;
     const MOST: usize = T::MOST;
 
@@ -279,7 +299,9 @@ impl<T: HasDefault, S: Store<T>> Store<T> for Defaulted<S> {
 
     const TYPE: PropertyType = S::TYPE;
     const PARTS: Parts = S::PARTS;
+    const INNER: &'static [PropertyInfo] = S::INNER;
     const IS_OPTIONAL: bool = true;
+    const IS_DEFAULT: bool = true;
     const MOST: usize = S::MOST;
 
     #[inline]
@@ -289,7 +311,14 @@ impl<T: HasDefault, S: Store<T>> Store<T> for Defaulted<S> {
         parts: Parts,
         properties: &mut PropertyWriter<'_>,
     ) -> table_store::Result<()> {
-        S::store_in(value, name, parts, properties)
+        let before = properties.length();
+        S::store_in(value, name, parts, properties)?;
+        // What is written as nothing is read as the default.
+        if S::IS_OPTIONAL && properties.length() == before && !is_nothing::<T, S>(&T::default()) {
+            let expected = "a value that is stored, because a row without it is read as the default".into();
+            return properties.write(name_of(name, parts), |_| Err(PropertyProblem { expected, found: found(None) }));
+        }
+        Ok(())
     }
 
     #[inline]

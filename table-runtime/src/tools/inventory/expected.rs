@@ -2,10 +2,10 @@
 
 use table_store::{RowRef, Ticks, Value, ValueRef};
 
-use super::{IdentifiedRow, KeyValue, LayoutState, RecordedKey, RecordedLayout, RecordedPart};
+use super::{IdentifiedRow, KeyValue, LayoutState, RecordedKey, RecordedLayout, RecordedPart, recorded::Known};
 use crate::model::key::{Escape, KeyBuffer};
 
-/// The keys of the rows that an entity should have in an index: none if a property is absent, several with `each`.
+/// The keys of the rows that an entity should have in an index: none if it has no value of a part, several with `each`.
 ///
 /// `None` if they cannot be computed: a field is stored in a form of a program's own.
 pub(super) type Keys = Option<Vec<(String, String)>>;
@@ -22,7 +22,11 @@ pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedR
         return keys_of(index, row, entity, None);
     };
     let name = each.property.as_deref()?;
-    let Some(stored) = row.properties.get(name) else { return Some(Vec::new()) };
+    let stored = entity.entity.value(&index.name, name, row.properties);
+    if matches!(stored, Known::Nothing) {
+        return Some(Vec::new());
+    }
+    let stored = stored.value()?;
     let is_in_parts = row.properties.get(&format!("{name}_Parts")).is_some();
     let elements = match stored {
         ValueRef::String(first) if is_in_parts => elements_of_json(&in_parts(row, name, first)?, &each.kind)?,
@@ -47,11 +51,9 @@ fn keys_of(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>, 
             return encode(part, element.as_ref(), escape, out);
         }
         if let Some(name) = &part.property {
-            match row.properties.get(name) {
-                Some(value) => return encode(part, value, escape, out),
-                None => is_absent = true,
-            }
-            return None;
+            let value = entity.entity.value(&index.name, name, row.properties);
+            is_absent |= matches!(value, Known::Nothing);
+            return encode(part, value.value()?, escape, out);
         }
         encode_known(part, &entity.partition, &entity.row, escape, out)
     };

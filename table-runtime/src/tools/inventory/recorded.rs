@@ -1,15 +1,18 @@
 //! What the catalog records about entities, as values.
 
-use std::collections::BTreeMap;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
-use table_store::{RowRef, ValueRef};
+use table_store::{PropertiesRef, RowRef, Value, ValueRef};
 
 use super::distinct;
 use crate::{
-    client::tables::{Facts, ReadRecord, State},
+    client::tables::{Facts, ReadRecord, State, Wholes},
     model::{
         entity::VERSION,
-        layout::{LayoutState, Lifecycle, RecordedLayout},
+        layout::{LayoutState, Lifecycle, RecordedLayout, absence_name},
     },
 };
 
@@ -33,8 +36,32 @@ pub struct RecordedEntity {
     pub soft_delete: Option<String>,
     /// Values as which rows without a property are read, by the index that depends on it and the name of the property.
     pub(super) defaults: BTreeMap<String, BTreeMap<String, String>>,
+    /// Properties that rows may lack, by the version of the rows.
+    pub(super) optional: BTreeMap<u32, BTreeSet<String>>,
+    pub(super) wholes: Wholes,
     /// The place to which a migration has moved the entity.
     pub moved: Option<String>,
+}
+
+/// The value that an entity has for a property.
+pub(super) enum Known<'r> {
+    Stored(ValueRef<'r>),
+    /// The value as which a row without the property is read.
+    Default(Value),
+    Nothing,
+    /// A value that the catalog does not record.
+    Unknown,
+}
+
+impl Known<'_> {
+    /// Returns the value, if there is one and it is known.
+    pub(super) fn value(&self) -> Option<ValueRef<'_>> {
+        match self {
+            Self::Stored(value) => Some(*value),
+            Self::Default(value) => Some(value.as_ref()),
+            Self::Nothing | Self::Unknown => None,
+        }
+    }
 }
 
 impl RecordedEntity {
@@ -43,24 +70,42 @@ impl RecordedEntity {
         self.layouts.first().filter(|layout| layout.index.is_none())
     }
 
-    /// Checks whether the rows that an entity has in an index follow from its properties as they are stored. A row of an older
-    /// version is converted first, and a missing property may have a default.
-    pub(super) fn knows_rows_of(&self, index: &RecordedLayout, row: RowRef<'_>) -> bool {
-        let newest = self.properties.keys().next_back().copied().unwrap_or(1);
+    /// Returns the value that an entity has for a property on which rows of an index depend.
+    pub(super) fn value<'r>(&self, index: &str, property: &str, row: PropertiesRef<'r>) -> Known<'r> {
+        let default = |whole| {
+            let default = self.defaults.get(index)?.get(&absence_name(property, whole))?;
+            let Some((edm_type, text)) = default.split_once(' ') else { return Some(Known::Nothing) };
+            Value::from_text(edm_type, text).map(Known::Default)
+        };
+        let version = self.newest_version();
+        let wholes = self.wholes.get(&version).into_iter().flatten();
+        let mut around: Vec<_> = wholes.filter(|(_, whole)| whole.properties().any(|name| name == property)).collect();
+        // An outer one has the properties of those inside.
+        around.sort_by_key(|(_, whole)| Reverse(whole.properties().count()));
+        if let Some((path, _)) = around.into_iter().find(|(_, whole)| !whole.is_in(row)) {
+            return default(Some(path)).unwrap_or(Known::Nothing);
+        }
+        if let Some(value) = row.get(property) {
+            return Known::Stored(value);
+        }
+        // A default that is not always the same is not recorded.
+        let is_optional = self.optional.get(&version).is_some_and(|optional| optional.contains(property));
+        default(None).unwrap_or(if is_optional { Known::Unknown } else { Known::Nothing })
+    }
+
+    fn newest_version(&self) -> u32 {
+        self.properties.keys().next_back().copied().unwrap_or(1)
+    }
+
+    /// Checks whether the rows that an entity has in an index follow from its properties as they are stored: a row of an older
+    /// version is converted first.
+    pub(super) fn knows_rows_of(&self, row: RowRef<'_>) -> bool {
         let version = match row.properties.get(VERSION) {
             None => Some(1),
             Some(ValueRef::Int32(version)) => u32::try_from(version).ok(),
             Some(_) => None,
         };
-        let defaults = self.defaults.get(&index.name);
-        let has_default = |property: &String| {
-            // An empty text is the default of an `Option`.
-            let default = defaults.and_then(|defaults| defaults.get(property));
-            default.is_some_and(|default| !default.is_empty()) && row.properties.get(property).is_none()
-        };
-        let mut properties =
-            index.partition.parts.iter().chain(&index.row.parts).filter_map(|part| part.property.as_ref());
-        version == Some(newest) && !properties.any(has_default)
+        version == Some(self.newest_version())
     }
 
     /// Returns the properties with the times that hide an entity.
@@ -88,7 +133,8 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
     }
     let entity = |((_, name), records): ((&String, &String), Vec<&ReadRecord>)| {
         let facts = records.iter().find(|record| record.is_primary()).map(|record| record.facts.clone());
-        let Facts { names, properties, expires, soft_delete, defaults, moved, .. } = facts.unwrap_or_default();
+        let Facts { names, properties, optional, wholes, expires, soft_delete, defaults, moved, .. } =
+            facts.unwrap_or_default();
         // Other records are left out.
         let readable = records.iter().filter(|record| record.layout.is_readable);
         let layout = |record: &&ReadRecord| RecordedLayout { state: record.state.into(), ..record.layout.clone() };
@@ -97,7 +143,20 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
         let kind = layouts.first().and_then(|primary| primary.kind.clone());
         let names = distinct(names.into_iter().chain([name.clone()]));
         let moved = moved.map(|place| place.to_string());
-        RecordedEntity { name: name.clone(), names, kind, layouts, properties, expires, soft_delete, defaults, moved }
+        let name = name.clone();
+        RecordedEntity {
+            name,
+            names,
+            kind,
+            layouts,
+            properties,
+            expires,
+            soft_delete,
+            defaults,
+            optional,
+            wholes,
+            moved,
+        }
     };
     by_entity.into_iter().map(entity).collect()
 }

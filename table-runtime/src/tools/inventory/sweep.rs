@@ -164,7 +164,7 @@ impl Inventory {
         let mut released = Vec::new();
         let indexes = found.entity.layouts.iter().filter(|layout| layout.index.is_some());
         for index in indexes.filter(|index| index.state != LayoutState::Gone) {
-            let is_known = found.entity.knows_rows_of(index, row.as_ref());
+            let is_known = found.entity.knows_rows_of(row.as_ref());
             let Some(expected) = expected::keys(index, row.as_ref(), &found).filter(|_| is_known) else {
                 return Ok(Removal::Left(format!("{}.{}", found.entity.name, index.name)));
             };

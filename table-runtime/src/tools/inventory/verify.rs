@@ -329,19 +329,17 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
 
     /// Returns the hash of the properties that a row of the index and its entity have in common.
     fn content(&mut self, entity: &RecordedEntity, index: &RecordedLayout, properties: PropertiesRef<'_>) -> u128 {
-        let Some(index) = &index.index else { return 0 };
-        match index.holds {
-            Holds::Pointer | Holds::List => 0,
-            Holds::Include => self
-                .hasher
-                .properties(properties.filter(|(name, _)| index.included.iter().any(|included| included == name)))
-                .finish(),
-            Holds::Copy => {
-                let newest = entity.properties.values().next_back();
-                let is_known = |name: &str| newest.is_some_and(|properties| properties.contains_key(name));
-                self.hasher.properties(properties.filter(|(name, _)| is_known(name))).finish()
-            }
-        }
+        let included = index.index.iter().flat_map(|index| &index.included).map(String::as_str);
+        let all = entity.properties.values().next_back().into_iter().flatten().map(|(name, _)| name.as_str());
+        let names: Vec<_> = match index.index.as_ref().map(|index| index.holds) {
+            None | Some(Holds::Pointer | Holds::List) => return 0,
+            Some(Holds::Include) => included.collect(),
+            Some(Holds::Copy) => all.collect(),
+        };
+        let values: Vec<_> =
+            names.into_iter().map(|name| (name, entity.value(&index.name, name, properties))).collect();
+        let values = values.iter().filter_map(|(name, value)| Some((*name, value.value()?)));
+        self.hasher.properties(values).finish()
     }
 }
 

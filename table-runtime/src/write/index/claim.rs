@@ -9,6 +9,7 @@ use table_store::{
 };
 
 use super::{
+    entity_write::EntityWrite,
     schema::{EncodedRow, FoundEntity},
     write::{Write, WriteAnswer, WrittenRow, single},
 };
@@ -164,7 +165,7 @@ impl Write {
             if has_value && found.pending.is_none() {
                 match found.standing(&self.schema, self.backend().now())? {
                     Standing::Expired if self.takes_over => {
-                        if self.expire(found).await? {
+                        if self.expire(EntityWrite::expire(found)).await? {
                             return Ok(true);
                         }
                         self.pause(&mut delays, self.lost_race(entity, precondition)).await?;

@@ -14,6 +14,7 @@ use table_store::{
 
 use super::{
     change::{Planned, ReadRow, ReadRows},
+    entity_write::EntityWrite,
     groups::Grouped,
     leased::HeldLeases,
     list::ChangedLists,
@@ -228,7 +229,7 @@ impl Planned<'_> {
         {
             return match taken.standing(&write.schema, write.backend().now())? {
                 // Then the row is missing, or another writer was faster.
-                Standing::Expired if write.takes_over => write.expire(taken).await.map(|_| None),
+                Standing::Expired if write.takes_over => write.expire(EntityWrite::expire(taken)).await.map(|_| None),
                 standing => Err(write.violation(layout, at, self.keys, (&owner, standing))),
             };
         }

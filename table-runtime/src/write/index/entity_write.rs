@@ -17,7 +17,7 @@ use super::{
 };
 use crate::model::{
     codec::is_unreadable,
-    entity::{self, Loaded, LoadedRows, StoredState, Unknown, WriteEntity},
+    entity::{self, Carried, Loaded, LoadedRows, StoredState, Unknown, WriteEntity},
     lifecycle::Standing,
 };
 
@@ -91,6 +91,8 @@ enum Entity {
 pub struct Before {
     loaded: Loaded,
     condition: IfMatch,
+    /// True if the entity has expired, so that no reader misses it when it is removed first.
+    pub(super) has_expired: bool,
 }
 
 /// What a write must read of its entity.
@@ -158,6 +160,12 @@ impl EntityWrite {
     pub fn expire(found: FoundEntity) -> Self {
         let (keys, expected) = (found.encoded.primary.keys.clone(), Some(found.row.etag.clone()));
         Self { old: Some(Box::new(found.into_loaded())), expected, ..Self::new(Verb::Expire, Entity::Keys(keys)) }
+    }
+
+    /// Returns the same for the entity that was read in the place of another one.
+    pub fn expire_before(keys: RowKeys, Before { loaded, condition, .. }: Before) -> Self {
+        let expected = if let IfMatch::ETag(etag) = condition { Some(etag) } else { None };
+        Self { old: Some(Box::new(loaded)), expected, ..Self::new(Verb::Expire, Entity::Keys(keys)) }
     }
 
     /// Returns the removal of an entity in any version.
@@ -264,6 +272,7 @@ impl BegunWrite {
                 let has_expired = self.has_expired(&found)?;
                 let mut before = self.before(*found);
                 if let (true, Some(before)) = (has_expired, &mut before) {
+                    before.has_expired = true;
                     // A merge keeps nothing of an entity that is absent for readers.
                     before.loaded.unknown = None;
                 }
@@ -295,7 +304,7 @@ impl BegunWrite {
             return Ok(self.before(found));
         }
         match found.standing(&write.schema, write.backend().now())? {
-            Standing::Expired => Ok(self.before(found)),
+            Standing::Expired => Ok(self.before(found).map(|before| Before { has_expired: true, ..before })),
             standing => Err(Error::AlreadyExists(Refused::from(self.row_id()?).in_bin(standing == Standing::InBin))),
         }
     }
@@ -328,7 +337,7 @@ impl BegunWrite {
             // A pending insert has neither index rows in its partition, nor properties to keep. If the entity takes
             // steps, its insert removes the pending one.
             let replaces = self.write.before_commit().next().is_none();
-            return replaces.then(|| Before { loaded: Loaded::default(), condition });
+            return replaces.then(|| Before { loaded: Loaded::default(), condition, has_expired: false });
         }
         let mut loaded = found.into_loaded();
         if self.entity.new_rows().is_some() && self.entity.verb != Verb::Update {
@@ -341,17 +350,19 @@ impl BegunWrite {
         if matches!(self.entity.verb, Verb::Upsert | Verb::Insert) {
             loaded.unknown = None;
         }
-        Some(Before { loaded, condition })
+        Some(Before { loaded, condition, has_expired: false })
     }
 
     /// Returns the result of [`read`](Self::read) for the case that exactly this entity is already stored.
     pub(super) fn if_unchanged(&self) -> Option<Before> {
         let rows = self.entity.new_rows().filter(|_| self.reads())?.clone().into_loaded();
-        Some(Before { loaded: Loaded { rows, unknown: None, until: None }, condition: IfMatch::Any })
+        let loaded = Loaded { rows, unknown: None, until: None };
+        Some(Before { loaded, condition: IfMatch::Any, has_expired: false })
     }
 
     /// Returns the operation on the entity's row, and the change of the entity's rows.
-    pub(super) fn plan<'p>(&'p self, before: Option<&'p Before>) -> Planned<'p> {
+    /// `carried` are the properties that it writes back.
+    pub(super) fn plan<'p>(&'p self, before: Option<&'p Before>, carried: Option<&Carried>) -> Planned<'p> {
         let EntityWrite { verb, entity, old, expected, .. } = &self.entity;
         let (write, keys, new) = (&self.write, self.entity.keys(), self.entity.new_rows());
         let loaded = old.as_deref().or(before.map(|before| &before.loaded));
@@ -365,28 +376,33 @@ impl BegunWrite {
                 Action::Merge(write.with_id(set.clone()), condition.unwrap_or(IfMatch::Any))
             }
             (Entity::Rows(new), Some(condition)) => {
-                let unknown = loaded.and_then(|loaded| loaded.unknown.as_deref());
-                Action::Replace(write.properties_over(unknown, new), condition)
+                Action::Replace(write.properties_over(carried.map(Carried::properties), new), condition)
             }
             (Entity::Rows(new), None) if *verb == Verb::Upsert && !write.schema.has_indexes() => {
                 Action::Upsert(write.properties(new))
             }
             (Entity::Rows(new), None) => Action::Insert(write.properties(new)),
         };
-        let keeps = loaded.is_some_and(|loaded| loaded.unknown.is_some());
         let is_checked = new.is_some_and(|new| new.is_checked);
-        let is_checked = (is_checked && !keeps && !write.schema.write_id, is_checked);
+        let is_checked = (is_checked && carried.is_none() && !write.schema.write_id, is_checked);
         let old = loaded.map_or([].as_slice(), |loaded| &loaded.rows);
         let change = Change { old, new: new.map_or(&[], |new| &new.index_rows) };
         Planned { write, change, keys, action, is_checked, defers: self.defers() }
     }
 
-    /// Returns the properties that the write has kept, although the struct does not know them.
-    pub(super) fn kept(&self, before: Option<Before>) -> Unknown {
-        match &self.entity.old {
-            Some(old) => old.unknown.clone(),
-            None => before.and_then(|before| before.loaded.unknown),
-        }
+    /// Returns the properties that the write leaves in the row, although they are not the entity's.
+    pub(super) async fn carried(&self, before: Option<&Before>) -> Result<Unknown> {
+        let loaded = self.entity.old.as_deref().or(before.map(|before| &before.loaded));
+        let Some(carried) = loaded.and_then(|loaded| loaded.unknown.as_deref()) else { return Ok(None) };
+        let (info, tables) = (&self.write.schema, &self.write.tables);
+        let new = self.entity.new_rows().map(|new| new.primary.properties.as_ref());
+        let changed = new.map(|new| carried.changed(info, new)).unwrap_or_default();
+        let Some(new) = new.filter(|_| !changed.is_empty()) else { return Ok(Some(carried.clone().into())) };
+        // What other programs have recorded is not older than a lease.
+        tables.write_lease(&info.own_id()).await?;
+        let recorded = tables.leases().wholes(&info.own_id());
+        let recorded = recorded.get(&info.version).into_iter().flat_map(|wholes| wholes.values());
+        Ok(carried.without(&changed, recorded, info, new))
     }
 
     /// Checks whether an insert leaves the decision about a row in its way to the next attempt.

@@ -7,7 +7,6 @@ use table_store::{ETag, Error, Properties, Result, backend::BoxFuture, error::Ou
 use super::{
     commit::{self, InTheWay, commit},
     entity_write::{Before, BegunWrite, EntityWrite},
-    schema::FoundEntity,
     steps::Committed,
     write::Write,
 };
@@ -44,7 +43,7 @@ pub fn check(writes: &[BegunWrite]) -> Result<()> {
         return Ok(());
     }
     let unchanged: Vec<_> = writes.iter().map(BegunWrite::if_unchanged).collect();
-    let planned = writes.iter().zip(&unchanged).map(|(write, before)| write.plan(before.as_ref()));
+    let planned = writes.iter().zip(&unchanged).map(|(write, before)| write.plan(before.as_ref(), None));
     commit::check(&planned.collect::<Vec<_>>())
 }
 
@@ -74,8 +73,14 @@ pub async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>, WriteFai
 /// Writes entities as [`execute`] does, once.
 pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<Written>, WriteFailure> {
     writes.iter().try_for_each(BegunWrite::check_present)?;
-    let before = read(writes).await?;
-    let planned: Vec<_> = writes.iter().zip(&before).map(|(write, before)| write.plan(before.as_ref())).collect();
+    let before = make_room(writes, read(writes).await?).await?;
+    let mut carried = Vec::with_capacity(writes.len());
+    for (write, before) in writes.iter().zip(&before) {
+        carried.push(write.carried(before.as_ref()).await?);
+    }
+    let planned = writes.iter().zip(&before).zip(&carried);
+    let planned: Vec<_> =
+        planned.map(|((write, before), carried)| write.plan(before.as_ref(), carried.as_deref())).collect();
     let committed = match planned.as_slice() {
         [planned] if planned.takes_steps() => {
             planned.execute_steps().await.map(|Committed { etag, read }| (vec![etag], read))
@@ -87,10 +92,29 @@ pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<
         let lost_race = writes.iter().position(|write| !gave_up && write.lost_race(&failure.error));
         WriteFailure { lost_race, ..failure }
     })?;
-    let written = writes.iter().zip(before).zip(etags);
-    Ok(written
-        .map(|((write, before), etag)| Written { etag, unknown: write.kept(before), read: read.take() })
-        .collect())
+    let written = carried.into_iter().zip(etags);
+    Ok(written.map(|(unknown, etag)| Written { etag, unknown, read: read.take() }).collect())
+}
+
+/// Removes entities that have expired, if one transaction has no room for their index rows beside those of the entities that
+/// take their place. Returns what is stored then.
+async fn make_room(writes: &[BegunWrite], before: Vec<Option<Before>>) -> Result<Vec<Option<Before>>> {
+    let has_expired = |before: &Option<Before>| before.as_ref().is_some_and(|before| before.has_expired);
+    let fits = |before: &[Option<Before>]| {
+        let planned = writes.iter().zip(before).map(|(write, before)| write.plan(before.as_ref(), None));
+        commit::check(&planned.collect::<Vec<_>>())
+    };
+    if !before.iter().any(has_expired) || !matches!(fits(&before), Err(Error::Limit(_))) {
+        return Ok(before);
+    }
+    let (expired, left): (Vec<_>, Vec<_>) =
+        before.into_iter().map(|before| if has_expired(&before) { (before, None) } else { (None, before) }).unzip();
+    fits(&left)?;
+    for (write, before) in writes.iter().zip(expired).filter_map(|(write, before)| Some((write, before?))) {
+        write.write.expire(EntityWrite::expire_before(write.entity.keys().clone(), before)).await?;
+    }
+    // Another writer may have been faster.
+    read(writes).await
 }
 
 /// Reads the stored entities on which the writes depend.
@@ -114,9 +138,9 @@ impl Write {
     /// writer was faster, or if the answer was lost: its caller then reads the entity again, and judges the time anew.
     ///
     /// A failure leaves the rows of the entity as they are, and so does a lost answer.
-    pub(super) fn expire(&self, found: FoundEntity) -> BoxFuture<'_, Result<bool>> {
+    pub(super) fn expire(&self, entity: EntityWrite) -> BoxFuture<'_, Result<bool>> {
         Box::pin(async move {
-            let begun = BegunWrite { write: self.with_new_id()?, entity: EntityWrite::expire(found) };
+            let begun = BegunWrite { write: self.with_new_id()?, entity };
             match attempt(slice::from_ref(&begun), InTheWay::Look).await.map_err(|failure| failure.error) {
                 Ok(_) => Ok(true),
                 Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(false),

@@ -3,7 +3,7 @@
 use std::{iter, ops::Deref};
 
 use table_store::{
-    Error, Guid, Properties, PropertiesRef, Result, Row, RowId, RowRef, Ticks, Value, ValueRef,
+    Error, Guid, Properties, PropertiesRef, Result, Row, RowId, RowRef, Ticks, ValueRef,
     backend::Reach,
     error::LimitError,
     unstable::{RowKeys, limits, observe::Operation},
@@ -165,7 +165,9 @@ impl Encoded {
 
     /// Adds properties to the entity's own row that its struct does not know.
     pub fn keep(&mut self, unknown: &Unknown, is_known: impl Fn(&str) -> bool) {
-        for (name, value) in unknown.iter().flat_map(|unknown| unknown.iter()).filter(|(name, _)| !is_known(name)) {
+        for (name, value) in
+            unknown.iter().flat_map(|unknown| unknown.properties().iter()).filter(|(name, _)| !is_known(name))
+        {
             self.primary.properties.push(name, value);
             self.is_checked = false;
         }
@@ -297,29 +299,33 @@ impl Schema {
         name == VERSION && self.info.version > 1 || has_property(self.info.fields, name) || has_property(pointer, name)
     }
 
-    /// Returns the properties that the row of an index does not have, with the values as which they are read: the row is
-    /// older than a field with `#[property(default)]`.
-    fn defaults(&self, layout: usize, stored: PropertiesRef<'_>) -> Vec<(&'static str, Value)> {
-        let Some(index) = &self.layouts[layout].index else { return Vec::new() };
-        let is_held = |name: &str| match index.holds {
-            Holds::Copy => true,
-            Holds::Include => index.includes(name),
-            Holds::Pointer | Holds::List => false,
+    /// Returns the properties of the row of an index as the fields that it holds are read and written now: another program may
+    /// store a value in another form, and the row may be older than a field with `#[property(default)]`. `None` if a field cannot
+    /// be read.
+    fn as_read(&self, layout: usize, stored: PropertiesRef<'_>) -> Option<Properties> {
+        let index = self.layouts[layout].index.as_ref()?;
+        let is_held = |field: &&PropertyInfo| {
+            index.holds == Holds::Copy || index.included_fields.iter().any(|included| included.field == field.field)
         };
-        // A default is that of a whole field: a row with one of its parts has no other one to add.
-        let is_absent = |field: &&'static PropertyInfo| {
-            !field.is_optional || field.stored().all(|info| stored.get(info.name).is_none())
-        };
-        let properties = self.info.fields.iter().filter(is_absent).flat_map(PropertyInfo::stored);
-        let absent = properties.filter(|info| is_held(info.name) && stored.get(info.name).is_none());
-        absent.filter_map(|info| Some((info.name, info.absent.value()?))).collect()
+        let mut read = Properties::with_capacity(stored.as_bytes().len());
+        for field in self.info.fields.iter().filter(is_held) {
+            for (name, value) in &field.as_read.read(field.name, stored)? {
+                read.push(name, value);
+            }
+        }
+        let is_of_field = |name: &str| self.info.fields.iter().filter(is_held).any(|field| field.has_property(name));
+        for (name, value) in stored.filter(|(name, _)| !is_of_field(name)) {
+            read.push(name, value);
+        }
+        Some(read)
     }
 
     /// Checks whether the row of an index has the properties that it should have.
     pub fn has_properties(&self, layout: usize, stored: &Properties, expected: &Properties) -> bool {
-        let defaults = self.defaults(layout, stored.as_ref());
-        let stored = stored.iter().chain(defaults.iter().map(|(name, value)| (*name, value.as_ref())));
-        same_properties(stored.filter(|(name, _)| self.is_known(layout, name)), expected)
+        let is_same = |stored: PropertiesRef<'_>| {
+            same_properties(stored.filter(|(name, _)| self.is_known(layout, name)), expected)
+        };
+        is_same(stored.as_ref()) || self.as_read(layout, stored.as_ref()).is_some_and(|read| is_same(read.as_ref()))
     }
 
     /// Checks whether the row of an index has the properties that it should have. A copy of an older version is compared
@@ -353,10 +359,8 @@ impl Schema {
         // A copy of an older version is compared as it is read. If it cannot be read, it equals no expected row.
         let is_older = holds == Holds::Copy
             && version_value(self.info.version).is_some_and(|version| row.properties.get(VERSION) != Some(version));
-        let read = if is_older { self.copy(layout, row).ok() } else { None };
+        let read = if is_older { self.copy(layout, row).ok() } else { self.as_read(layout, row.properties) };
         let stored = read.as_ref().map_or(row.properties, Properties::as_ref);
-        let defaults = self.defaults(layout, stored);
-        let stored = stored.into_iter().chain(defaults.iter().map(|(name, value)| (*name, value.as_ref())));
         hasher.properties(stored.filter(|(name, _)| self.is_known(layout, name))).finish()
     }
 
