@@ -33,6 +33,7 @@ crate::conformance! {
     copies_are_compared_as_they_are_read
     the_catalog_shows_the_rows_of_an_index_with_defaults
     sets_in_json_are_written_in_one_order
+    a_program_begins_again
     a_long_value_without_its_beginning_is_an_error
     an_expired_entity_makes_room_for_the_elements_of_another
     a_variant_may_have_the_name_of_a_hint
@@ -105,6 +106,8 @@ struct Client {
     #[property(default)]
     prefs: Prefs,
     pay: Pay,
+    #[property(default)]
+    other: Option<Place>,
 }
 
 /// What a client has, by its paths.
@@ -133,6 +136,8 @@ struct Paths {
     sent_floor: Option<u32>,
     #[projection(path = pay.code)]
     code: Option<u32>,
+    #[projection(path = other.city)]
+    other: Option<String>,
 }
 
 /// Some of them, which a text can be borrowed for.
@@ -166,6 +171,7 @@ impl From<&Client> for Paths {
             limit,
             sent_floor: sent,
             code,
+            other: client.other.as_ref().map(|other| other.city.clone()),
         }
     }
 }
@@ -332,13 +338,17 @@ mod sides {
             pub enum Pay { Card { last4: u32 }, Cash }
             #[derive(Property, Clone, Debug, PartialEq)]
             pub struct Home { pub city: String }
-        } { pay: Pay, home: Option<Home> }
+            #[derive(Property, Clone, Debug, PartialEq)]
+            pub enum Sent { To(Home), Nothing }
+        } { pay: Pay, home: Option<Home>, sent: Sent }
         newer {
             #[derive(Property, Clone, Debug, PartialEq)]
             pub enum Pay { Card { last4: u32, holder: Option<String> }, Cash }
             #[derive(Property, Clone, Debug, PartialEq)]
             pub struct Home { pub city: String, pub zip: Option<String> }
-        } { pay: Pay, home: Option<Home> }
+            #[derive(Property, Clone, Debug, PartialEq)]
+            pub enum Sent { To(Home), Nothing }
+        } { pay: Pay, home: Option<Home>, sent: Sent }
     }
 }
 
@@ -352,12 +362,16 @@ async fn another_variant_takes_the_parts_that_newer_programs_have_recorded(store
     let holder = Some("Ada".to_owned());
     let home = Some(newer::Home { city: "Bonn".to_owned(), zip: Some("53111".to_owned()) });
     let pay = newer::Pay::Card { last4: 1, holder };
-    second.insert(&newer::Item { tenant: "a".to_owned(), id: 1, pay, home }).await?;
+    let sent = newer::Sent::To(home.clone().expect("a home"));
+    second.insert(&newer::Item { tenant: "a".to_owned(), id: 1, pay, home, sent }).await?;
 
     let steps: [fn(&mut older::Item); 3] = [
-        |item| item.pay = older::Pay::Cash,
+        |item| (item.pay, item.sent) = (older::Pay::Cash, older::Sent::Nothing),
         |item| (item.pay, item.home) = (older::Pay::Card { last4: 2 }, None),
-        |item| item.home = Some(older::Home { city: "Ulm".to_owned() }),
+        |item| {
+            item.home = Some(older::Home { city: "Ulm".to_owned() });
+            item.sent = older::Sent::To(older::Home { city: "Ulm".to_owned() });
+        },
     ];
     // What stays the same is carried.
     first.modify(older::Item::key("a", 1), |item| item.home.as_mut().expect("a home").city = "Köln".to_owned()).await?;
@@ -368,19 +382,21 @@ async fn another_variant_takes_the_parts_that_newer_programs_have_recorded(store
     }
     let found = newer::Item::key("a", 1).get(&second).await?.expect("it was inserted");
     assert_eq!(found.pay, newer::Pay::Card { last4: 2, holder: None }, "another card has another holder");
-    assert_eq!(found.home, Some(newer::Home { city: "Ulm".to_owned(), zip: None }));
-    for name in ["Pay_Card_Holder", "Home_Zip"] {
+    let ulm = newer::Home { city: "Ulm".to_owned(), zip: None };
+    assert_eq!((found.home.as_ref(), &found.sent), (Some(&ulm), &newer::Sent::To(ulm.clone())));
+    for name in ["Pay_Card_Holder", "Home_Zip", "Sent_To_Zip"] {
         assert_eq!(property(store, "Sides", name).await?, None, "{name}");
     }
     Ok(())
 }
 
 async fn parts_are_told_apart_by_the_record_and_not_by_their_names(store: &Store) -> Result<()> {
-    use sides::older::{Home, Item, Pay};
+    use sides::older::{Home, Item, Pay, Sent};
 
     store.tables.create::<Item>().await?;
     let home = Some(Home { city: "Bonn".to_owned() });
-    store.tables.insert(&Item { tenant: "a".to_owned(), id: 1, pay: Pay::Card { last4: 1 }, home }).await?;
+    let (pay, sent) = (Pay::Card { last4: 1 }, Sent::Nothing);
+    store.tables.insert(&Item { tenant: "a".to_owned(), id: 1, pay, home, sent }).await?;
     // Another program has properties of its own, whose names begin like those of the parts.
     let others = [("Home_Owner", text("Grace")), ("Pay_Card_Note", text("n"))];
     store.write("Sides", ("a", "id-0000000001"), Action::Merge(named(&others), IfMatch::Any)).await?;
@@ -395,7 +411,8 @@ async fn a_none_that_was_read_is_written_back_as_it_was(store: &Store) -> Result
     use sides::newer::{Home, Item, Pay};
 
     store.tables.create::<Item>().await?;
-    let row = [("Pay", text("Cash")), ("Home_Zip", text("53111")), ("Pay_Card_Holder", text("Ada"))];
+    let left_over = [("Home_Zip", text("53111")), ("Pay_Card_Holder", text("Ada")), ("Sent_To_City", text("Ulm"))];
+    let row = [&[("Pay", text("Cash")), ("Sent", text("Nothing"))], left_over.as_slice()].concat();
     store.write("Sides", ("a", "id-0000000001"), Action::Insert(named(&row))).await?;
     let mut item = Item::key("a", 1).get(&store.tables).await?.expect("it was inserted");
     assert_eq!((&item.home, &item.pay), (&None, &Pay::Cash));
@@ -412,6 +429,16 @@ async fn a_none_that_was_read_is_written_back_as_it_was(store: &Store) -> Result
     store.tables.update(&mut item).await?;
     assert_eq!(*Item::key("a", 1).get(&store.tables).await?.expect("it was inserted"), *item);
     assert_eq!(property(store, "Sides", "Home_Zip").await?, None);
+    // Also what is inside of a part.
+    written(store).await?;
+    for id in (1..).take(rows().len()) {
+        store.tables.modify(Client::key("a", id), |_| ()).await?;
+    }
+    for (before, after) in rows().iter().zip(store.rows("Clients").await?) {
+        for (name, value) in before.iter().filter(|(name, _)| !name.starts_with("Prefs")) {
+            assert_eq!(after.properties.get(name), Some(value), "{name} of {before:?}");
+        }
+    }
     Ok(())
 }
 
@@ -736,10 +763,52 @@ struct WithBody {
     body: String,
 }
 
+/// A struct inside of an `Option`, and of a default.
+#[derive(Property, Clone, Debug, Default, PartialEq)]
+struct Outer {
+    name: String,
+    inner: Inner,
+}
+
+#[derive(Property, Clone, Debug, Default, PartialEq)]
+struct Inner {
+    size: u32,
+    #[property(large, default)]
+    text: String,
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Bodies", entity = "WithBody")]
+struct WithMore {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[property(large, default)]
+    body: String,
+    #[property(large, default)]
+    more: String,
+    outer: Option<Outer>,
+    #[property(default)]
+    beside: Outer,
+}
+
+async fn a_program_begins_again(store: &Store) -> Result<()> {
+    store.tables.create::<WithBody>().await?;
+    store.tables.insert(&WithBody { id: 1, body: "x".to_owned() }).await?;
+    // Fields with defaults, and structs that rows may lack, need nothing of the rows that are there.
+    for _ in 0..2 {
+        store.again().create::<WithMore>().await?;
+    }
+    let found = WithMore::key(1).get(&store.tables).await?.expect("it was inserted");
+    assert_eq!((&*found.more, &found.outer, &found.beside), ("", &None, &Outer::default()));
+    Ok(())
+}
+
 async fn a_long_value_without_its_beginning_is_an_error(store: &Store) -> Result<()> {
     store.tables.create::<WithBody>().await?;
     let keys = ("0000000001", "0000000001");
     store.write("Bodies", keys, Action::Insert(named(&[]))).await?;
+    store.again().create::<WithBody>().await?;
     assert_eq!(WithBody::key(1).get(&store.tables).await?.expect("it was inserted").body, "");
     let parts = named(&[("Body_2", text("rest")), ("Body_Parts", Value::Int32(2))]);
     store.write("Bodies", keys, Action::Merge(parts, IfMatch::Any)).await?;

@@ -155,6 +155,12 @@ macro_rules! with_default {
 
 with_default! { Five 5 Seven 7 }
 
+/// A struct in the struct.
+#[derive(Property, Clone, Debug)]
+pub(crate) struct Geo {
+    lat: u32,
+}
+
 /// Returns the property of a field.
 fn property_of(field: &'static str) -> &'static str {
     match field {
@@ -292,6 +298,7 @@ macro_rules! versions {
                 #[derive(Property, Clone, Debug)]
                 pub(crate) struct Inner {
                     $(#[$text_meta])* $text: String,
+                    geo: Geo,
                     $($(#[$meta])* pub(crate) $field: $type),*
                 }
 
@@ -302,7 +309,7 @@ macro_rules! versions {
                             Value::Sparse => None,
                             Value::None => return None,
                         };
-                        Some(Self { $text: "x".to_owned(), $($field: <$type as Number>::of(number)),* })
+                        Some(Self { $text: "x".to_owned(), geo: Geo { lat: 1 }, $($field: <$type as Number>::of(number)),* })
                     }
 
                     fn numbers(&self) -> BTreeMap<&'static str, u32> {
@@ -312,7 +319,7 @@ macro_rules! versions {
 
                 impl Default for Inner {
                     fn default() -> Self {
-                        Self { $text: "x".to_owned(), $($field: <$type as Number>::of(Some(3))),* }
+                        Self { $text: "x".to_owned(), geo: Geo { lat: 1 }, $($field: <$type as Number>::of(Some(3))),* }
                     }
                 }
 

@@ -912,14 +912,13 @@ fn lacks_part(leaf: &Leaf, types: &BTreeMap<String, String>, facts: &Facts, vers
         Some((tag, variant)) => types.get(tag).is_some_and(|tag| may_be_variant(tag, variant)),
         None => own.properties().any(|property| types.contains_key(property)),
     };
-    let recorded = facts.wholes.get(&version).into_iter().flatten();
-    let mut recorded = recorded.filter(|(path, was)| **path == whole.path || own.is_same(was)).peekable();
-    let is_written = if recorded.peek().is_some() {
-        recorded.all(|(_, was)| was.always.contains(name))
-    } else {
+    let recorded = facts.wholes.get(&version).map(|recorded| own.find(&whole.path, recorded)).unwrap_or_default();
+    let is_written = if recorded.is_empty() {
         // A single property may have become an `Option` of an enum, which a row has by its tag.
         let is_optional = facts.optional.get(&version).is_some_and(|optional| optional.contains(name));
         types.contains_key(name) && (!is_optional || own.variant.is_none() && own.always.len() == 1)
+    } else {
+        recorded.iter().all(|was| was.always.contains(name))
     };
     may_be_stored && !is_written
 }

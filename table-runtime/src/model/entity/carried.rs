@@ -59,8 +59,9 @@ impl Carried {
         info: &EntityInfo,
         new: PropertiesRef<'_>,
     ) -> Unknown {
+        let is_known = |name: &str| is_known(info, name);
         let mut parts: BTreeSet<String> = changed.iter().flat_map(Switch::properties).collect();
-        for whole in recorded.filter(|whole| changed.iter().any(|switch| switch.is_of(whole))) {
+        for whole in recorded.filter(|whole| changed.iter().any(|switch| switch.is_of(whole, is_known))) {
             parts.extend(whole.properties().cloned());
         }
         let mut rest = Properties::default();

@@ -228,7 +228,7 @@ pub struct Leaf {
 }
 
 /// A whole of an entity.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Whole {
     pub path: String,
     spot: Spot,
@@ -287,7 +287,7 @@ pub struct RecordedWhole {
     /// The tag and the name of a variant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<(String, String)>,
-    /// True if every row has the struct, whichever program wrote it.
+    /// True if every row that has what is around the struct has it, whichever program wrote the row.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub everywhere: bool,
     /// The properties that every row with the value has, whichever program wrote it.
@@ -323,8 +323,20 @@ impl RecordedWhole {
         }
     }
 
+    /// Returns which of the records is that of this whole, at this path. In another program, the field may have another name.
+    pub fn find<'r>(&self, path: &str, recorded: &'r BTreeMap<String, Self>) -> Vec<&'r Self> {
+        if let Some(was) = recorded.get(path) {
+            return vec![was];
+        }
+        let same: Vec<_> = recorded.iter().filter(|(_, was)| self.is_same(was)).collect();
+        let is_inside = |path: &str| {
+            same.iter().any(|(other, _)| path.strip_prefix(other.as_str()).is_some_and(|rest| rest.starts_with('.')))
+        };
+        same.iter().filter(|(path, _)| !is_inside(path)).map(|(_, was)| *was).collect()
+    }
+
     /// Checks whether both are the same `Option` or variant, although the fields may have other names.
-    pub fn is_same(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         match (&self.variant, &other.variant) {
             (None, None) => !self.always.is_disjoint(&other.always),
             (own, other) => own == other,
@@ -343,39 +355,50 @@ impl RecordedWhole {
 /// An `Option` of a struct or an enum, an enum with data, or a struct or an enum with a default: an update may change which
 /// properties it has.
 #[derive(Clone, Debug)]
-pub struct Switch(Spot);
+pub struct Switch {
+    spot: Spot,
+    /// What is around it.
+    wholes: Vec<Whole>,
+}
 
 impl Switch {
     /// Returns the name of the variant that a row has, or an empty text for another value; `None` if it has none.
     pub fn position(&self, row: PropertiesRef<'_>) -> Option<String> {
+        if !self.wholes.iter().all(|whole| whole.spot.is_in(row)) {
+            return None;
+        }
         match self.tag() {
             Some(tag) => Some(row.get_named(tag)?.to_text()),
-            None => self.0.is_in(row).then(String::new),
+            None => self.spot.is_in(row).then(String::new),
         }
     }
 
     fn tag(&self) -> Option<PropertyName<'static>> {
-        self.0.is_enum().then(|| part_name(self.0.root.name, self.0.parts))
+        self.spot.is_enum().then(|| part_name(self.spot.root.name, self.spot.parts))
     }
 
     /// Returns the names of all properties that the struct stores of it.
     pub fn properties(&self) -> impl Iterator<Item = String> {
-        self.0.names().map(|name| name.to_string())
+        self.spot.names().map(|name| name.to_string())
     }
 
-    /// Checks whether it is recorded as this whole, or whether that is one of its variants.
-    pub fn is_of(&self, recorded: &RecordedWhole) -> bool {
-        match &recorded.variant {
-            Some((tag, _)) => self.tag().is_some_and(|own| own.to_string() == *tag),
-            None => self.0.always().any(|name| recorded.always.contains(&name.to_string())),
+    /// Checks whether it is recorded as this whole, or whether that is one of its variants. A whole with other properties that
+    /// the struct knows is around it.
+    pub fn is_of(&self, recorded: &RecordedWhole, is_known: impl Fn(&str) -> bool) -> bool {
+        if let Some((tag, _)) = &recorded.variant {
+            return self.tag().is_some_and(|own| own.to_string() == *tag);
         }
+        let own: BTreeSet<_> = self.properties().collect();
+        let is_same = self.spot.always().any(|name| recorded.always.contains(&name.to_string()));
+        is_same && recorded.properties().all(|name| own.contains(name) || !is_known(name))
     }
 }
 
 /// Returns what in fields an update may change so that it has other properties.
 pub fn switches(fields: &'static [PropertyInfo]) -> Vec<Switch> {
-    let spots = places(fields).into_iter().map(|place| place.spot);
-    spots.filter(|spot| spot.is_whole() && spot.tag.is_none() || spot.is_enum()).map(Switch).collect()
+    let is_switch = |spot: Spot| spot.is_whole() && spot.tag.is_none() || spot.is_enum();
+    let places = places(fields).into_iter().filter(|place| is_switch(place.spot));
+    places.map(|Place { spot, wholes, .. }| Switch { spot, wholes }).collect()
 }
 
 /// Returns the names of the properties that count nowhere in a row: those of the wholes that it lacks.
@@ -403,7 +426,8 @@ pub fn leaves(fields: &'static [PropertyInfo]) -> Vec<Leaf> {
     let is_leaf = |place: &Place| place.spot.info.fields.is_empty();
     let leaf = |Place { spot, wholes, .. }| {
         let property = spot.parts.first().map_or(*spot.root, |part| spot.root.with_part(part));
-        Leaf { property, wholes }
+        // The first part of a long value is not all of it.
+        Leaf { property: PropertyInfo { as_read: spot.info.as_read, ..property }, wholes }
     };
     places(fields).into_iter().filter(is_leaf).map(leaf).collect()
 }
@@ -424,9 +448,9 @@ fn places(fields: &'static [PropertyInfo]) -> Vec<Place> {
             wholes.push(Whole { path: path.to_owned(), spot });
         }
         for field in spot.fields() {
-            let name = field.info.field;
-            let dot = if path.is_empty() || name.is_empty() { "" } else { "." };
-            add(field, &format!("{path}{dot}{name}"), &wholes, places);
+            // The only value of a variant has no name.
+            let name = if field.info.field.is_empty() { "0" } else { field.info.field };
+            add(field, &format!("{path}.{name}"), &wholes, places);
         }
     }
 

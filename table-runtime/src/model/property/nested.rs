@@ -303,14 +303,19 @@ pub const fn check_prefix(parts: Parts) {
     );
 }
 
+/// Stops the build if a value has no property by which a row has it.
+pub const fn check_decisive(parts: Parts) {
+    let is_long = matches!(parts, [_, next, ..] if next.continues);
+    assert!(parts.is_empty() || is_long || is_always(parts), "{}", ABSENT_DEFAULT);
+}
+
+const ABSENT_DEFAULT: &str = "`default` is for a value that always has a property: a row without any is read as the default. \
+                              Remove it: this type is read from no property at all";
+
 /// Stops the build if a row may be without all properties of a value of a field with `default`: then the value and a missing
 /// one cannot be told apart.
 pub const fn check_default<T: Property>() {
-    assert!(
-        !T::IS_OPTIONAL && (T::PARTS.is_empty() || is_always(T::PARTS)),
-        "`default` is for a value that always has a property: a row without any is read as the default. Remove it: this type is \
-         read from no property at all"
-    );
+    assert!(!T::IS_OPTIONAL && (T::PARTS.is_empty() || is_always(T::PARTS)), "{}", ABSENT_DEFAULT);
 }
 
 /// The tag of an enum with data: the property that holds the name of the variant.

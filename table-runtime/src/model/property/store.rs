@@ -145,7 +145,7 @@ pub struct OptionText;
 /// and `Some(None)` of an `Option<Option<T>>`, which JSON writes as `null`, as it does `None`.
 ///
 /// A `HashSet` or a `HashMap` is written in the order of its texts, at any depth, because equal ones have different orders: two
-/// rows that hold equal values have one text.
+/// rows that hold equal values have one text. So are the fields of a struct with `#[serde(flatten)]`.
 pub struct Json;
 /// A field that gets its `Default` value if the row has no such property.
 ///
@@ -301,7 +301,8 @@ impl<T: HasDefault, S: Store<T>> Store<T> for Defaulted<S> {
     const PARTS: Parts = S::PARTS;
     const INNER: &'static [PropertyInfo] = S::INNER;
     const IS_OPTIONAL: bool = true;
-    const IS_DEFAULT: bool = true;
+    // The default of an `Option` is `None`, which is nothing.
+    const IS_DEFAULT: bool = !S::IS_OPTIONAL;
     const MOST: usize = S::MOST;
 
     #[inline]
@@ -326,6 +327,8 @@ impl<T: HasDefault, S: Store<T>> Store<T> for Defaulted<S> {
         if S::PARTS.is_empty() {
             return row.property(name_of(name, parts), Self::TYPE, |value| Self::read(value));
         }
+        // The derive reports it for a struct that is not generic.
+        const { nested::check_decisive(S::PARTS) };
         if row.has_value(name, parts, S::PARTS)? { S::load_in(name, parts, row) } else { Ok(T::default()) }
     }
 
