@@ -89,8 +89,7 @@ pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec
     };
     let answers = answers.into_iter().map(|answer| answer_of(answer).ok_or_else(|| lost("an answer without a status")));
     let answers = answers.collect::<Result<Vec<_>, _>>()?;
-    if let Some(BatchAnswer { status, head, body }) = answers.iter().find(|answer| !(200..300).contains(&answer.status))
-    {
+    if let Some(BatchAnswer { status, head, body }) = answers.iter().find(|answer| answer.status >= 400) {
         let mut headers = HeaderMap::new();
         for (name, value) in fields(head) {
             if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {
@@ -101,6 +100,9 @@ pub(super) fn read(content_type: &str, body: &[u8], group: &Group) -> Result<Vec
     }
     if answers.len() != group.operations.len() {
         return Err(lost("it describes more or fewer operations than were requested"));
+    }
+    if answers.iter().any(|answer| !matches!(answer.status, 201 | 204)) {
+        return Err(lost("the status of an operation is neither a success nor an error"));
     }
     let etags = answers.iter().zip(&group.operations).map(|(answer, one)| match header(answer.head, "etag") {
         _ if one.action.properties().is_none() => Ok(None),

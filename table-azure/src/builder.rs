@@ -352,6 +352,7 @@ impl AzureBuilder {
             None if self.account.is_empty() => return wrong("neither the account's name nor an endpoint is given"),
             None => Endpoint::parse(&format!("https://{}.table.core.windows.net", self.account))?,
         };
+        endpoint.check_account(&self.account)?;
         let secondary = match &self.secondary_endpoint {
             Some(secondary) => Some(Endpoint::parse(secondary).map_err(|error| match error {
                 Error::Configuration(reason) => Error::Configuration(format!("in the secondary region, {reason}")),

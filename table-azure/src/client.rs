@@ -14,8 +14,8 @@ use table_store::{Error, Result};
 use tracing::warn;
 
 use super::{
-    clock::ServiceClock,
-    failure::{BODY, Problem, Refusal, RequestFailure},
+    clock::{Dated, ServiceClock},
+    failure::{BODY, Problem, RequestFailure},
     headers,
     http::{HttpAnswer, HttpRequest},
 };
@@ -43,9 +43,13 @@ impl HttpClient {
     pub(super) async fn exchange(&self, request: HttpRequest) -> Result<HttpAnswer, RequestFailure> {
         let client_id = request.headers.get(headers::CLIENT_REQUEST_ID).map(headers::text).unwrap_or_default();
         let HttpRequest { method, url, headers: mut signed, body } = request;
+        let mut signed_at = None;
         if let Some(signature) = signed.get_mut(header::AUTHORIZATION) {
             signature.set_sensitive(true);
+            // Only the signature with a key contains the time.
+            signed_at = signature.as_bytes().starts_with(b"SharedKey").then(|| headers::MS_DATE);
         }
+        let signed_at = signed_at.and_then(|date| signed.get(date).cloned());
         let mut sent = reqwest::Request::new(method, url);
         *sent.timeout_mut() = Some(self.timeout);
         *sent.headers_mut() = signed;
@@ -67,17 +71,32 @@ impl HttpClient {
         })?;
         let status = answer.status().as_u16();
         let received = std::mem::take(answer.headers_mut());
-        if let Some(date) = received.get(header::DATE).and_then(|date| date.to_str().ok()) {
-            self.clock.note(date, begin, SystemTime::now());
+        let dated = Dated::of(&received);
+        if let Some(dated) = &dated {
+            self.clock.note(dated, begin, SystemTime::now());
         }
-        if !(200..300).contains(&status) {
+        let body = if (200..300).contains(&status) {
+            whole(&mut answer, status).await.map_err(|problem| failed(problem, Some(&received)))?
+        } else {
             // If the body is lost, the status alone is enough.
-            let body = beginning(&mut answer, ERROR_BODY).await;
-            return Err(failed(Problem::Refused(Refusal::read(status, &received, &body)), Some(&received)));
-        }
-        let body = whole(&mut answer, status).await.map_err(|problem| failed(problem, Some(&received)))?;
-        let request = headers::request_ids(&client_id, Some(&received));
-        Ok(HttpAnswer { status, headers: received, body, request })
+            beginning(&mut answer, ERROR_BODY).await.freeze()
+        };
+        HttpAnswer::of(&client_id, status, received, body).map_err(|mut failure| {
+            if let (Problem::Refused(refusal), Some(dated), Some(signed)) = (&mut failure.problem, &dated, &signed_at)
+                && status == 403
+                && dated.is_far_from(signed)
+            {
+                refusal.is_mistimed = true;
+                let (service, host) = (&dated.text, headers::text(signed));
+                refusal.add(&format!("the request was signed at {host}, but the service's clock shows {service}"));
+            }
+            failure
+        })
+    }
+
+    /// Returns the time at which a request is signed: that of the service, as far as its answers have shown it.
+    pub(super) fn signing_time(&self) -> String {
+        httpdate::fmt_http_date(self.clock.latest())
     }
 }
 
@@ -85,7 +104,7 @@ impl HttpClient {
 async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, Problem> {
     let expected = answer.content_length().and_then(|length| usize::try_from(length).ok());
     if expected.is_some_and(|length| length > BODY) {
-        return Err(Problem::TooLarge(status));
+        return Err(too_large(status));
     }
     let lost = |error| Problem::Lost(reason(error));
     // Most answers arrive in one piece, which is returned without a copy.
@@ -95,7 +114,7 @@ async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, Pro
     body.extend_from_slice(&first);
     loop {
         if body.len() + next.len() > BODY {
-            return Err(Problem::TooLarge(status));
+            return Err(too_large(status));
         }
         body.extend_from_slice(&next);
         next = match answer.chunk().await.map_err(lost)? {
@@ -106,7 +125,11 @@ async fn whole(answer: &mut reqwest::Response, status: u16) -> Result<Bytes, Pro
 }
 
 fn bounded(body: Bytes, status: u16) -> Result<Bytes, Problem> {
-    if body.len() > BODY { Err(Problem::TooLarge(status)) } else { Ok(body) }
+    if body.len() > BODY { Err(too_large(status)) } else { Ok(body) }
+}
+
+fn too_large(status: u16) -> Problem {
+    Problem::Unusable { status, reason: format!("the answer cannot be read: it has more than {BODY} bytes") }
 }
 
 /// Reads up to `most` bytes of the body, or fewer if the connection is lost.

@@ -1,5 +1,6 @@
 //! Connection strings, in the form that the Azure portal shows.
 
+use reqwest::Url;
 use table_store::{Error, Result};
 
 /// The account of the emulator, and its key, which is public.
@@ -25,13 +26,23 @@ pub(super) struct ConnectionString<'a> {
 }
 
 impl<'a> ConnectionString<'a> {
-    /// Reads the settings of tables, and skips those of other services.
+    /// Reads the settings of tables, and skips those of other services. The text and each value may be in quotes: files of
+    /// environment variables have them around the text, and .NET writes them around a value with `=`.
     ///
     /// Errors name a setting and never quote the text, because a damaged string may contain a secret anywhere.
     pub(super) fn parse(text: &'a str) -> Result<Self> {
         let mut read = Self::default();
         let mut endpoint = None;
         let mut development = None;
+        let text = text.trim();
+        let text = match unquoted(text) {
+            // The last value may end with a quote of its own.
+            None if text.starts_with(QUOTES) => {
+                let reason = "the connection string begins with a quote, and does not end with it";
+                return Err(Error::Configuration(reason.to_owned()));
+            }
+            inner => inner.unwrap_or(text),
+        };
         let settings = text.split(';').map(str::trim).filter(|setting| !setting.is_empty());
         for (n, setting) in settings.enumerate() {
             let Some((name, value)) = setting.split_once('=') else {
@@ -54,6 +65,11 @@ impl<'a> ConnectionString<'a> {
                 continue;
             };
             let value = value.trim();
+            let value = unquoted(value).unwrap_or(value);
+            if value.starts_with(QUOTES) || value.ends_with(QUOTES) {
+                let reason = format!("the connection string's {name} has a quote at one end");
+                return Err(Error::Configuration(reason));
+            }
             if value.is_empty() {
                 return Err(Error::Configuration(format!("the connection string's {name} is empty")));
             }
@@ -83,8 +99,14 @@ impl<'a> ConnectionString<'a> {
             return Ok(Some(endpoint.to_owned()));
         }
         if self.emulator {
-            let host = self.proxy.unwrap_or("http://127.0.0.1").trim_end_matches('/');
-            return Ok(Some(format!("{host}:10002/{EMULATOR_ACCOUNT}")));
+            // As in Microsoft's clients, the port is always that of the emulator.
+            let proxy = Url::parse(self.proxy.unwrap_or("http://127.0.0.1")).ok();
+            let host = proxy.as_ref().and_then(|proxy| Some((proxy.scheme(), proxy.host_str()?)));
+            let Some((scheme, host)) = host else {
+                let reason = "the connection string's DevelopmentStorageProxyUri is not an address";
+                return Err(Error::Configuration(reason.to_owned()));
+            };
+            return Ok(Some(format!("{scheme}://{host}:10002/{EMULATOR_ACCOUNT}")));
         }
         let Some(account) = self.account else { return Ok(None) };
         let protocol = match self.protocol {
@@ -119,6 +141,13 @@ impl<'a> ConnectionString<'a> {
     }
 }
 
+const QUOTES: [char; 2] = ['"', '\''];
+
+/// Returns the text inside of the quotes around it; `None` if it has none.
+fn unquoted(text: &str) -> Option<&str> {
+    QUOTES.iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +180,10 @@ mod tests {
                 "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite/".to_owned(),
                 "http://azurite:10002/devstoreaccount1",
             ),
+            (
+                "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite:8888/x".to_owned(),
+                "http://azurite:10002/devstoreaccount1",
+            ),
         ] {
             assert_eq!(endpoint(&settings), address, "{settings}");
         }
@@ -162,6 +195,21 @@ mod tests {
         assert_eq!(read.key, Some("YQ=="));
         let read = ConnectionString::parse("TableEndpoint=https://h;SharedAccessSignature=?sv=1&sig=a%3D")?;
         assert_eq!(read.sas, Some("?sv=1&sig=a%3D"));
+        Ok(())
+    }
+
+    #[test]
+    fn quotes_around_the_text_and_around_values_are_removed() -> Result<()> {
+        for text in [
+            r#""AccountName=acc;AccountKey=YQ==""#,
+            r#" 'AccountName=acc;AccountKey=YQ==' "#,
+            r#"AccountName=acc;AccountKey="YQ==""#,
+            r#"AccountName='acc';AccountKey="YQ==";"#,
+            r#"'AccountName=acc;AccountKey="YQ=="'"#,
+        ] {
+            let read = ConnectionString::parse(text)?;
+            assert_eq!((read.account, read.key), (Some("acc"), Some("YQ==")), "{text}");
+        }
         Ok(())
     }
 
@@ -185,6 +233,11 @@ mod tests {
             ("AccountName=acc;c2VjcmV0", "setting 2"),
             ("AccountName=acc;AccountKey=c2VjcmV0;SharedAccessSignature=sig=c2VjcmV0", "keep one"),
             ("UseDevelopmentStorage=c2VjcmV0", "can only be `true`"),
+            ("UseDevelopmentStorage=true;DevelopmentStorageProxyUri=c2VjcmV0", "ProxyUri is not an address"),
+            ("\"AccountName=acc;AccountKey=c2VjcmV0", "begins with a quote"),
+            ("'AccountName=acc;AccountKey=c2VjcmV0\"", "begins with a quote"),
+            ("AccountName=acc;AccountKey=c2VjcmV0\"", "AccountKey has a quote at one end"),
+            ("AccountName=acc;AccountKey='c2VjcmV0", "AccountKey has a quote at one end"),
             ("DefaultEndpointsProtocol=c2VjcmV0;AccountName=a;AccountKey=c2VjcmV0", "neither `https` nor `http`"),
         ] {
             let error = ConnectionString::parse(settings).err().map(|error| error.to_string()).unwrap_or_default();

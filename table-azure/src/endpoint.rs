@@ -37,6 +37,23 @@ impl Endpoint {
         Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
     }
 
+    /// Checks that this is the address of an account, and not of one of its tables, as the portal shows it.
+    pub(super) fn check_account(&self, account: &str) -> Result<()> {
+        let Ok(url) = Url::parse(&self.0) else { return Ok(()) };
+        let mut path = url.path().split('/').filter(|part| !part.is_empty()).rev();
+        let Some(last) = path.next().filter(|last| *last != account) else { return Ok(()) };
+        // `{account}.table.core.windows.net` has the account already. In Azurite's addresses, the path is the account.
+        let is_service = url.host_str().unwrap_or_default().split('.').skip(1).any(|label| label == "table");
+        let is_after_account = path.next().is_some_and(|before| before == account || is_local(&url));
+        if !is_service && !is_after_account {
+            return Ok(());
+        }
+        let account = self.0.strip_suffix(last).unwrap_or(&self.0).trim_end_matches('/');
+        Err(Error::Configuration(format!(
+            "the table endpoint ends with `/{last}`, as the address of a table does: give that of the account, `{account}`"
+        )))
+    }
+
     /// Returns the address of the same account's tables in the secondary region, as the service and Azurite name it:
     /// `https://{account}-secondary.table…`, or `http://127.0.0.1:10002/{account}-secondary`. Returns `None` for any
     /// other address, and for Cosmos DB.
@@ -57,8 +74,7 @@ impl Endpoint {
     /// Returns true if requests can be read on their way, because they go over `http` to another machine.
     pub(super) fn exposed(&self) -> bool {
         let Ok(url) = Url::parse(&self.0) else { return true };
-        let host = url.host_str().unwrap_or_default();
-        url.scheme() == "http" && !matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+        url.scheme() == "http" && !is_local(&url)
     }
 
     /// Returns true if the endpoint is Azurite. The services have the account in the host's name, Azurite has it in the
@@ -113,6 +129,11 @@ impl Endpoint {
     pub(super) fn tables(&self) -> String {
         format!("{}/Tables", self.0)
     }
+}
+
+/// Returns true if the address is on this machine.
+fn is_local(url: &Url) -> bool {
+    matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
 /// Formats the address, which contains no credentials.
@@ -175,6 +196,31 @@ mod tests {
             let error = Endpoint::parse(text).map_or_else(|error| error.to_string(), |_| String::new());
             assert!(error.starts_with("the table endpoint ") && !error.contains("c2VjcmV0"), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn the_address_of_a_table_is_refused() -> Result<()> {
+        for (endpoint, account, is_account) in [
+            ("https://acc.table.core.windows.net", "acc", true),
+            ("https://acc.table.core.windows.net/Posts", "acc", false),
+            ("https://acc.table.core.windows.net/Posts/", "", false),
+            ("https://acc.z05.table.storage.azure.net/Posts", "acc", false),
+            ("https://acc.table.cosmos.azure.com:443/Posts", "acc", false),
+            ("http://127.0.0.1:10002/acc", "acc", true),
+            ("http://127.0.0.1:10002/acc", "", true),
+            ("http://127.0.0.1:10002/acc/Posts", "acc", false),
+            ("http://127.0.0.1:10002/acc/Posts", "", false),
+            ("http://azurite:10002/acc/Posts", "acc", false),
+            ("https://gateway.example.com/storage/acc", "acc", true),
+            ("https://gateway.example.com/storage", "acc", true),
+        ] {
+            let checked = Endpoint::parse(endpoint)?.check_account(account);
+            assert_eq!(checked.is_ok(), is_account, "{endpoint}: {checked:?}");
+        }
+        let error = Endpoint::parse("https://acc.table.core.windows.net/Posts")?.check_account("acc");
+        let error = error.map_or_else(|error| error.to_string(), |()| String::new());
+        assert!(error.contains("give that of the account, `https://acc.table.core.windows.net`"), "{error}");
+        Ok(())
     }
 
     #[test]

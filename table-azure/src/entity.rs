@@ -8,7 +8,7 @@
 //! A value that cannot be read becomes [`ValueRef::Unreadable`]. It is an error of a field that reads it, with the row and
 //! the property, and not an error of the whole page.
 
-use std::{borrow::Cow, collections::HashSet, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
@@ -58,7 +58,17 @@ pub(super) fn read(json: &[u8]) -> serde_json::Result<Row> {
 
 /// Reads a page of rows, `{"value":[…]}`.
 pub(super) fn read_page(json: &[u8]) -> serde_json::Result<RowSet> {
-    parse::<EntityAnswer>(utf8(json)?).map(|answer| answer.value.0)
+    parse::<List<EntitiesJson>>(utf8(json)?).map(|list| list.0.0)
+}
+
+/// Reads a page of the list of tables, `{"value":[{"TableName":"Posts"}]}`: the names.
+pub(super) fn read_tables(json: &[u8]) -> serde_json::Result<Vec<String>> {
+    let List::<Vec<serde_json::Map<_, _>>>(tables) = parse(utf8(json)?)?;
+    let name = |mut table: serde_json::Map<_, _>| match table.remove("TableName") {
+        Some(serde_json::Value::String(name)) => Ok(name),
+        _ => Err(serde_json::Error::custom("a table has no `TableName`")),
+    };
+    tables.into_iter().map(name).collect()
 }
 
 /// Checks once that the whole JSON is UTF-8, which is faster than checking each text.
@@ -66,13 +76,41 @@ fn utf8(json: &[u8]) -> serde_json::Result<&str> {
     std::str::from_utf8(json).map_err(serde_json::Error::custom)
 }
 
-#[derive(Deserialize)]
-struct EntityAnswer {
-    #[serde(default)]
-    value: EntitiesJson,
+/// The answer to a query, `{"value":…}`. An answer without a list is no empty list, and one with an error may lack a part.
+struct List<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with the list `value`")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<List<T>, A::Error> {
+                let mut list = None;
+                while let Some(Name(name)) = members.next_key()? {
+                    match &*name {
+                        "value" if list.is_some() => return Err(A::Error::duplicate_field("value")),
+                        "value" => list = Some(members.next_value()?),
+                        "error" | ERROR => return Err(A::Error::custom(format_args!("it has an error, `{name}`"))),
+                        _ => drop(members.next_value::<IgnoredAny>()?),
+                    }
+                }
+                list.map(List).ok_or_else(|| A::Error::custom("it has no list `value`"))
+            }
+        }
+
+        deserializer.deserialize_map(Members(PhantomData))
+    }
 }
 
-#[derive(Default)]
+/// Name of the member that holds an error.
+const ERROR: &str = "odata.error";
+
 struct EntitiesJson(RowSet);
 
 impl<'de> Deserialize<'de> for EntitiesJson {
@@ -115,8 +153,8 @@ impl<'de> Deserialize<'de> for Entity {
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Entity, A::Error> {
                 let mut parts = JsonParts { types: Vec::with_capacity(8), values: Vec::with_capacity(16) };
                 while let Some(Name(name)) = members.next_key()? {
-                    if name.starts_with("odata.") && name != "odata.etag" {
-                        members.next_value::<IgnoredAny>()?;
+                    if name == ERROR {
+                        return Err(A::Error::custom(format_args!("it has an error, `{name}`")));
                     } else if let Some(property) = name.strip_suffix("@odata.type") {
                         let property = match name {
                             Cow::Borrowed(name) => Cow::Borrowed(&name[..property.len()]),
@@ -127,7 +165,7 @@ impl<'de> Deserialize<'de> for Entity {
                             _ => Cow::Borrowed("a type without a name"),
                         };
                         parts.types.push((property, edm_type));
-                    } else if name.contains('@') {
+                    } else if is_annotation(&name) {
                         members.next_value::<IgnoredAny>()?;
                     } else {
                         parts.values.push((name, members.next_value()?));
@@ -139,6 +177,14 @@ impl<'de> Deserialize<'de> for Entity {
 
         deserializer.deserialize_map(Members)
     }
+}
+
+/// Checks whether a member of this name describes the row or a property. Any other member is a property, which another
+/// program has written: also one whose name has `@`, or begins with `odata.`.
+fn is_annotation(name: &str) -> bool {
+    let of_property = ["@odata.navigationLinkUrl", "@odata.associationLinkUrl", "@odata.bind"];
+    matches!(name, "odata.metadata" | "odata.type" | "odata.id" | "odata.editLink" | "odata.readLink")
+        || of_property.iter().any(|annotation| name.ends_with(annotation))
 }
 
 /// A row's members as they were read. Annotations and values may come in any order, and are matched afterwards.

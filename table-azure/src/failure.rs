@@ -39,8 +39,8 @@ pub(super) enum Problem {
     Lost(String),
     /// The service answered with an error.
     Refused(Refusal),
-    /// The service answered with success and this status, but the answer is larger than the limit.
-    TooLarge(u16),
+    /// The answer has this status, which is no error, but it is not the answer to the request.
+    Unusable { status: u16, reason: String },
 }
 
 /// An answer of the service that is an error.
@@ -51,6 +51,9 @@ pub(super) struct Refusal {
     pub(super) code: String,
     pub(super) message: String,
     pub(super) retry_after: Option<Duration>,
+    /// True if the request was signed at a time that the service does not accept. The next attempt is signed by the
+    /// service's clock.
+    pub(super) is_mistimed: bool,
 }
 
 impl Refusal {
@@ -59,7 +62,13 @@ impl Refusal {
         let (code, message) = json(body).or_else(|| xml(body)).unwrap_or_default();
         let code = headers.get(headers::ERROR_CODE).map_or(code, headers::text);
         let message = message.trim().to_owned();
-        Self { status, code, message, retry_after: retry_after(headers) }
+        Self { status, code, message, retry_after: retry_after(headers), is_mistimed: false }
+    }
+
+    /// Adds to the message.
+    pub(super) fn add(&mut self, text: &str) {
+        let separator = if self.message.is_empty() { "" } else { " " };
+        self.message = format!("{}{separator}({text})", self.message);
     }
 
     /// Removes the failed operation's index from a transaction's message, such as `2:The specified entity …`, and
@@ -107,9 +116,11 @@ fn json(body: &[u8]) -> Option<(String, String)> {
 }
 
 /// Reads the code and the message of `<m:error><m:code>…</m:code><m:message xml:lang="en-US">…</m:message></m:error>`,
-/// or of `<Error><Code>…`, which the front end of Azure Storage writes.
+/// or of `<Error><Code>…`, which the front end of Azure Storage writes. A page of HTML has none.
 fn xml(body: &[u8]) -> Option<(String, String)> {
     let text = xml_text(body)?;
+    let root = text.split('<').map(local_name).find(|name| name.starts_with(|first: char| first.is_ascii_alphabetic()));
+    root.filter(|root| !root.eq_ignore_ascii_case("html"))?;
     Some((element(text, "code").unwrap_or_default(), element(text, "message").unwrap_or_default()))
 }
 
@@ -136,9 +147,7 @@ fn element(xml: &str, name: &str) -> Option<String> {
     loop {
         let (_, after) = rest.split_once('<')?;
         let (tag, content) = after.split_once('>')?;
-        let full = tag.split_ascii_whitespace().next().unwrap_or_default();
-        let local = full.rsplit(':').next().unwrap_or_default();
-        if local.eq_ignore_ascii_case(name) {
+        if local_name(tag).eq_ignore_ascii_case(name) {
             let text = content.split('<').next()?;
             let unescaped =
                 text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'");
@@ -146,6 +155,12 @@ fn element(xml: &str, name: &str) -> Option<String> {
         }
         rest = content;
     }
+}
+
+/// Returns the name of an element without its prefix.
+fn local_name(tag: &str) -> &str {
+    let full = tag.split(|end: char| end.is_ascii_whitespace() || end == '>').next().unwrap_or_default();
+    full.rsplit(':').next().unwrap_or_default()
 }
 
 /// Returns how long the service asks to wait: whole seconds or a time, or milliseconds in Azure's own headers.
@@ -176,9 +191,11 @@ impl RequestFailure {
         match &self.problem {
             Problem::Unsent { passing, .. } => *passing,
             Problem::Lost(_) => true,
-            // The next answer would be just as large.
-            Problem::TooLarge(_) => false,
-            Problem::Refused(Refusal { status, .. }) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
+            // The next answer would be just the same.
+            Problem::Unusable { .. } => false,
+            Problem::Refused(Refusal { status, is_mistimed, .. }) => {
+                *is_mistimed || matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
+            }
         }
     }
 
@@ -186,8 +203,8 @@ impl RequestFailure {
     pub(super) fn harmless(&self) -> bool {
         match &self.problem {
             Problem::Unsent { passing, .. } => *passing,
-            Problem::Lost(_) | Problem::TooLarge(_) => false,
-            Problem::Refused(refusal) => refusal.status == 429 || refusal.busy(),
+            Problem::Lost(_) | Problem::Unusable { .. } => false,
+            Problem::Refused(refusal) => refusal.is_mistimed || refusal.status == 429 || refusal.busy(),
         }
     }
 
@@ -196,7 +213,7 @@ impl RequestFailure {
         match &self.problem {
             Problem::Unsent { passing, .. } => *passing,
             Problem::Lost(_) => true,
-            Problem::TooLarge(_) => false,
+            Problem::Unusable { .. } => false,
             Problem::Refused(Refusal { status, .. }) => matches!(status, 500 | 502 | 503 | 504),
         }
     }
@@ -221,7 +238,7 @@ impl RequestFailure {
     fn may_have_been_applied(&self) -> bool {
         match &self.problem {
             Problem::Unsent { .. } => false,
-            Problem::Lost(_) | Problem::TooLarge(_) => true,
+            Problem::Lost(_) | Problem::Unusable { .. } => true,
             // 501 means that the service does not implement such a request.
             Problem::Refused(refusal) => {
                 (refusal.status == 408 || refusal.status >= 500) && refusal.status != 501 && !refusal.busy()
@@ -240,19 +257,39 @@ impl RequestFailure {
     pub(super) fn status(&self) -> Option<u16> {
         match &self.problem {
             Problem::Refused(refusal) => Some(refusal.status),
-            Problem::TooLarge(status) => Some(*status),
+            Problem::Unusable { status, .. } => Some(*status),
             _ => None,
         }
     }
 
+    /// Returns true if the answer is no error, and not the answer to the request.
+    pub(super) fn is_unusable(&self) -> bool {
+        matches!(self.problem, Problem::Unusable { .. })
+    }
+
+    /// Returns a note on an answer that does not come from the service, which gives each request an identifier, and each
+    /// error a code.
+    fn note(&self) -> Option<&'static str> {
+        let is_answer = match &self.problem {
+            Problem::Unusable { .. } => true,
+            Problem::Refused(refusal) => refusal.code.is_empty(),
+            Problem::Unsent { .. } | Problem::Lost(_) => false,
+        };
+        let is_foreign = is_answer && self.request.as_ref().is_some_and(|request| request.service.is_none());
+        is_foreign.then_some("the answer has no request id: it does not come from the service")
+    }
+
     /// Converts the failure of a read, or of a write that was not applied, into an error.
     pub(super) fn into_error(self, table: &str, operation: &'static str) -> Error {
-        let (text, table, Self { problem, request }) = (self.to_string(), table.to_owned(), self);
+        let (text, note, table, Self { problem, request }) = (self.to_string(), self.note(), table.to_owned(), self);
         let (status, code, message) = match problem {
             Problem::Unsent { reason, .. } | Problem::Lost(reason) => {
                 return Error::NoAnswer { table, operation, reason, request: request.map(Box::new) };
             }
-            Problem::TooLarge(status) => (status, String::new(), text),
+            Problem::Unusable { status, .. } => (status, String::new(), text),
+            Problem::Refused(Refusal { status, code, message, .. }) if let Some(note) = note => {
+                (status, code, if message.is_empty() { note.to_owned() } else { format!("{message} ({note})") })
+            }
             Problem::Refused(Refusal { status, code, message, .. }) => match code.as_str() {
                 "TableNotFound" => return Error::TableNotFound(Refused::new(table, request)),
                 "TableBeingDeleted" => return Error::TableBeingDeleted(Refused::new(table, request)),
@@ -262,35 +299,40 @@ impl RequestFailure {
         Box::new(ServiceError::new(table, operation, status, code, message, request)).into()
     }
 
-    /// Converts the failure of a write into an error. `row` returns the row key of the `n`th operation: a single write
-    /// has one, a transaction has several.
-    pub(super) fn into_write_error<'a>(
-        mut self,
-        table: &str,
-        operation: &'static str,
-        row: impl Fn(usize) -> Option<&'a str>,
-        partition_key: &str,
-    ) -> Error {
-        let id = |n: usize| {
-            let row_key = row(n).or_else(|| row(0)).unwrap_or_default().to_owned();
-            RowId { table: table.to_owned(), partition_key: partition_key.to_owned(), row_key }
-        };
+    /// Returns what a refused write has found in a row; `None` if it was refused for another reason, or not at all.
+    pub(super) fn found(&self) -> Option<Found> {
+        let Problem::Refused(Refusal { status, code, .. }) = &self.problem else { return None };
+        match (status, code.as_str()) {
+            (409, "EntityAlreadyExists") => Some(Found::Row),
+            (404, "ResourceNotFound" | "EntityNotFound") => Some(Found::NoRow),
+            (412, _) => Some(Found::OtherVersion),
+            _ => None,
+        }
+    }
+
+    /// Converts the failure of a write into an error. `row` is the row that was refused; of a transaction whose outcome is
+    /// unknown, the first one.
+    pub(super) fn into_write_error(self, operation: &'static str, row: RowId) -> Error {
         if self.may_have_been_applied() {
-            let reason = self.to_string();
-            let mut error = OutcomeUnknownError::new(operation, id(0), reason);
+            let mut error = OutcomeUnknownError::new(operation, row, self.to_string());
             error.request = self.request;
             return Box::new(error).into();
         }
-        let Problem::Refused(refusal) = &mut self.problem else { return self.into_error(table, operation) };
-        let index = if operation == "transaction" { refusal.split_index() } else { None };
-        let row = |request| Refused::new(id(index.unwrap_or(0)), request);
-        match (refusal.status, refusal.code.as_str()) {
-            (409, "EntityAlreadyExists") => Error::AlreadyExists(row(self.request)),
-            (404, "ResourceNotFound" | "EntityNotFound") => Error::NotFound(row(self.request)),
-            (412, _) => Error::ConditionNotMet(row(self.request)),
-            _ => self.into_error(table, operation),
+        match self.found() {
+            Some(Found::Row) => Error::AlreadyExists(Refused::new(row, self.request)),
+            Some(Found::NoRow) => Error::NotFound(Refused::new(row, self.request)),
+            Some(Found::OtherVersion) => Error::ConditionNotMet(Refused::new(row, self.request)),
+            None => self.into_error(&row.table, operation),
         }
     }
+}
+
+/// What a refused write has found in a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Row,
+    NoRow,
+    OtherVersion,
 }
 
 impl Refusal {
@@ -305,14 +347,13 @@ impl fmt::Display for RequestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.problem {
             Problem::Unsent { reason, .. } | Problem::Lost(reason) => f.write_str(reason),
-            Problem::TooLarge(_) => {
-                write!(f, "the answer cannot be read: it has more than {BODY} bytes")
-            }
+            Problem::Unusable { reason, .. } => f.write_str(reason),
             Problem::Refused(Refusal { status, code, .. }) if code.is_empty() => {
                 write!(f, "the service answered {status}")
             }
             Problem::Refused(Refusal { status, code, .. }) => write!(f, "the service answered {status} {code}"),
-        }
+        }?;
+        self.note().map_or(Ok(()), |note| write!(f, " ({note})"))
     }
 }
 

@@ -7,14 +7,10 @@ use reqwest::{
     Method, Url,
     header::{HeaderMap, HeaderName, HeaderValue},
 };
-use table_store::{
-    Error, Guid,
-    backend::BoxFuture,
-    error::{RequestIds, ServiceError},
-};
+use table_store::{Error, Guid, backend::BoxFuture, error::RequestIds};
 
 use super::{
-    failure::{Problem, RequestFailure},
+    failure::{Problem, Refusal, RequestFailure},
     headers::{self, CLIENT_REQUEST_ID},
 };
 
@@ -48,6 +44,18 @@ pub(super) struct HttpAnswer {
 }
 
 impl HttpAnswer {
+    /// Returns the answer to the request with this identifier, or the failure if its status is no success. Requests ask for
+    /// no redirection, so such an answer says nothing about the request.
+    pub(super) fn of(client_id: &str, status: u16, headers: HeaderMap, body: Bytes) -> Result<Self, RequestFailure> {
+        let request = headers::request_ids(client_id, Some(&headers));
+        let problem = match status {
+            200..300 => return Ok(Self { status, headers, body, request }),
+            400.. => Problem::Refused(Refusal::read(status, &headers, &body)),
+            _ => Problem::Unusable { status, reason: format!("the answer is a redirection, with the status {status}") },
+        };
+        Err(RequestFailure { problem, request: Some(request) })
+    }
+
     /// Returns the failure of a request whose answer has this problem.
     pub(super) fn failed(self, problem: Problem) -> RequestFailure {
         RequestFailure { problem, request: Some(self.request) }
@@ -55,14 +63,13 @@ impl HttpAnswer {
 
     /// Returns the error of an answer with unexpected content.
     pub(super) fn unreadable(self, table: &str, operation: &'static str, problem: impl fmt::Display) -> Error {
-        let (message, request) = (format!("the answer cannot be read: {problem}"), Some(self.request));
-        let (table, status, code) = (table.to_owned(), self.status, String::new());
-        Box::new(ServiceError::new(table, operation, status, code, message, request)).into()
+        let (status, reason) = (self.status, format!("the answer cannot be read: {problem}"));
+        self.failed(Problem::Unusable { status, reason }).into_error(table, operation)
     }
 
-    /// Returns a header as text; `None` if the answer does not have it.
-    pub(super) fn header(&self, name: &HeaderName) -> Option<String> {
-        self.headers.get(name).map(headers::text)
+    /// Returns a continuation token; `None` if the answer does not have it, or has an empty one.
+    pub(super) fn token(&self, name: &HeaderName) -> Option<String> {
+        self.headers.get(name).map(headers::text).filter(|token| !token.is_empty())
     }
 }
 

@@ -23,14 +23,13 @@ use reqwest::{
     Method, Url,
     header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue},
 };
-use serde::Deserialize;
 use table_store::{
-    ETag, Result, Row, ValueRef,
+    ETag, Result, Row, RowId, ValueRef,
     backend::{
-        Backend, BoxFuture, Continuation, Description, Grant, Group, Operation, Page, ReadRequest, ReadTarget, Reader,
-        RemoteService, Replication, Sas, Scan, StoreView, TableRequest, Written,
+        Action, Backend, BoxFuture, Continuation, Description, Grant, Group, IfMatch, Operation, Page, ReadRequest,
+        ReadTarget, Reader, RemoteService, Replication, Sas, Scan, StoreView, TableRequest, Written,
     },
-    unstable::{observe, order},
+    unstable::{Progress, observe, order},
 };
 use tracing::{Instrument, Span, debug, debug_span, field, field::Empty, warn};
 
@@ -39,7 +38,7 @@ use self::{
     clock::ServiceClock,
     credential::Credential,
     endpoint::Endpoint,
-    failure::{Problem, RequestFailure, absent},
+    failure::{Found, Problem, RequestFailure, absent},
     headers::DATA_SERVICE_VERSION,
     http::{HttpAnswer, HttpRequest, Transport},
     operation::Address,
@@ -97,12 +96,20 @@ pub use token::AccessToken;
 /// creation of a table is repeated like a read. If the answer of the attempt that created the table is lost, the next
 /// attempt finds the table, and `create_table` returns `false`.
 ///
+/// A request that the service has refused with 403 because of the time at which it was signed is sent again, signed by the
+/// service's clock, which its answers show.
+///
 /// The delays begin at 100 ms, and double up to 10 seconds. If the answer has a `Retry-After`, in seconds or as
 /// a time, or an `x-ms-retry-after-ms`, the delay is at least as long. A request is not repeated after
 /// [`max_retry_time`](AzureBuilder::max_retry_time): if the service asks for a longer delay, the error is returned at
 /// once. Bulk writes also have fewer transactions in flight on an overloaded service (`Bulk::side_by_side`).
 ///
 /// # Answers
+/// Gateways, caches and the login pages of networks may answer in place of the service.
+/// `docs/service-answers.md` has a table of what becomes of each answer. One that the service does not give to the request is
+/// an [`Error::Service`](table_store::Error::Service) of a read, and
+/// [`Error::OutcomeUnknown`](table_store::Error::OutcomeUnknown) of a write.
+///
 /// A value in a form that the service itself does not write is read if its meaning is clear, such as a time with an
 /// offset. Any other such value, for example a text with half a character, is an
 /// [`Error::Property`](table_store::Error::Property) if a field reads it, and is ignored otherwise. An answer of more
@@ -114,8 +121,13 @@ pub use token::AccessToken;
 /// operating system, as `rustls-native-certs` finds them: on Linux the files that OpenSSL uses, or those that
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name. If there are none, as in a container without the package `ca-certificates`,
 /// they are Mozilla's, which are compiled in. If certificates were to be found and could not be read, an event at the level
-/// `warn` says so. A proxy and other certificates are settings of your own
-/// [`http_client`](AzureBuilder::http_client).
+/// `warn` says so. Other certificates are settings of your own [`http_client`](AzureBuilder::http_client).
+///
+/// # Proxies
+/// Requests go through the proxy that the environment names, as with most programs: `HTTPS_PROXY` for `https` endpoints,
+/// `HTTP_PROXY` for `http` ones, `ALL_PROXY` for both, also in lower case. `NO_PROXY` lists the hosts that need none, with commas
+/// between them: names, addresses such as `127.0.0.1`, and networks such as `10.0.0.0/8`. An Azurite on the same machine needs `NO_PROXY=127.0.0.1` where `HTTP_PROXY` is set. An
+/// `http_client` of your own can have another proxy, or none.
 ///
 /// # Identifiers of requests
 /// Each request has an `x-ms-client-request-id` of its own, also if it repeats another one. Errors have it, and the
@@ -182,6 +194,8 @@ struct Call<'a> {
     table: &'a str,
     operation: &'static str,
     request: HttpRequest,
+    /// The statuses with which the service answers that it has done what was requested.
+    success: &'static [u16],
 }
 
 impl AzureBackend {
@@ -278,7 +292,7 @@ impl AzureBackend {
             let (answer, request) = match sent {
                 Ok(answer) => {
                     let (status, request) = (answer.status, answer.request.clone());
-                    (read(answer).map(|answer| (status, answer)), Some(request))
+                    (call.checked(answer).and_then(read).map(|answer| (status, answer)), Some(request))
                 }
                 Err(failure) => (Err(failure), None),
             };
@@ -342,11 +356,13 @@ impl AzureBackend {
             headers.insert(headers::PREFER, HeaderValue::from_static("return-no-content"));
             let (url, body) = (parse(&self.endpoint.tables())?, serde_json::json!({ "TableName": table }).to_string());
             let request = HttpRequest { method: Method::POST, url, headers, body: body.into() };
-            // A service that sends a body all the same has created the table, whatever the body is.
-            self.send(Repeat::Harmless, &Call { table, operation, request }, |_| Ok(true)).await
+            // Cosmos DB sends the table all the same.
+            let call = Call { table, operation, request, success: &[201, 204] };
+            self.send(Repeat::Harmless, &call, |_| Ok(true)).await
         };
         match sent.await {
             Err(failure) if failure.is_refused(409, &["TableAlreadyExists"]) => Ok(false),
+            Err(failure) if failure.is_unusable() => Err(failure.into_write_error(operation, table_id(table))),
             created => created.map_err(|failure| failure.into_error(table, operation)),
         }
     }
@@ -358,27 +374,15 @@ impl AzureBackend {
             let request = HttpRequest { method: Method::DELETE, url, headers, body: Bytes::new() };
             // If a delete were repeated after a lost answer, it could delete a table that someone has created in the
             // meantime.
-            self.send(Repeat::Harmful, &Call { table, operation, request }, |_| Ok(true)).await
+            self.send(Repeat::Harmful, &Call { table, operation, request, success: &[204] }, |_| Ok(true)).await
         };
         match sent.await {
             Err(failure) if failure.is_refused(404, &["TableNotFound", "ResourceNotFound"]) => Ok(false),
-            deleted => deleted.map_err(|failure| failure.into_write_error(table, operation, |_| None, "")),
+            deleted => deleted.map_err(|failure| failure.into_write_error(operation, table_id(table))),
         }
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<String>> {
-        #[derive(Deserialize)]
-        struct Tables {
-            #[serde(default)]
-            value: Vec<Table>,
-        }
-
-        #[derive(Deserialize)]
-        struct Table {
-            #[serde(rename = "TableName")]
-            name: String,
-        }
-
         let (table, operation) = ("Tables", "list tables");
         let address = |endpoint: &Endpoint, next: Option<&str>| {
             let mut url = parse(&endpoint.tables())?;
@@ -392,36 +396,24 @@ impl AzureBackend {
             }
             Ok::<_, RequestFailure>(url)
         };
-        let mut names = Vec::new();
-        let (mut next, mut region): (Option<String>, _) = (None, None);
-        loop {
-            let call = |endpoint: &Endpoint| {
-                let headers = reading(operation::JSON);
-                let url = address(endpoint, next.as_deref())?;
-                Ok(Call {
-                    table,
-                    operation,
-                    request: HttpRequest { method: Method::GET, url, headers, body: Bytes::new() },
-                })
-            };
+        let (mut names, mut region) = (Vec::new(), None);
+        let mut progress = Progress::default();
+        while !progress.has_ended() {
+            let next = progress.next().map(|next| &*next.partition_key);
+            let call = |endpoint: &Endpoint| Ok(Call::get(table, operation, address(endpoint, next)?, operation::JSON));
             let answer = self.answer(region, call).await;
             let (answer, read_in) = answer.map_err(|failure| failure.into_error(table, operation))?;
             region = Some(read_in);
-            let read: Tables = match serde_json::from_slice(&answer.body) {
-                Ok(read) => read,
+            let token = answer.token(&CONTINUATION_TABLE);
+            match entity::read_tables(&answer.body) {
+                Ok(read) => names.extend(read.into_iter().filter(|name| name.starts_with(prefix))),
                 Err(problem) => return Err(answer.unreadable(table, operation, problem)),
-            };
-            let token = answer.header(&CONTINUATION_TABLE);
-            if token.is_some() && token == next {
-                return Err(answer.unreadable(table, operation, TOKEN_REPEATED));
             }
-            names.extend(read.value.into_iter().map(|table| table.name).filter(|name| name.starts_with(prefix)));
-            next = token;
-            if next.is_none() {
-                names.sort_unstable();
-                return Ok(names);
-            }
+            let next = token.map(|partition_key| Continuation { partition_key, row_key: None });
+            progress.advance(table, operation, next)?;
         }
+        names.sort_unstable();
+        Ok(names)
     }
 
     async fn read_row(
@@ -435,13 +427,17 @@ impl AzureBackend {
         let call = |endpoint: &Endpoint| {
             let mut url = parse(&endpoint.row(table, partition_key, row_key))?;
             append_selection(&mut url, select);
-            Ok(Call::get(table, operation, url))
+            Ok(Call::get(table, operation, url, MINIMAL))
         };
         let answer = absent(self.answer(None, call).await);
         let Some((answer, _)) = answer.map_err(|failure| failure.into_error(table, operation))? else {
             return Ok(None);
         };
-        entity::read(&answer.body).map(Some).map_err(|problem| answer.unreadable(table, operation, problem))
+        match entity::read(&answer.body) {
+            Ok(row) if row.partition_key == partition_key && row.row_key == row_key => Ok(Some(row)),
+            Ok(_) => Err(answer.unreadable(table, operation, "it has another row than was requested")),
+            Err(problem) => Err(answer.unreadable(table, operation, problem)),
+        }
     }
 
     async fn read_page(&self, scan: &Scan, from: Option<&Continuation>) -> Result<Page> {
@@ -455,13 +451,13 @@ impl AzureBackend {
             }
             append_selection(&mut url, scan.select.as_deref());
             url.query_pairs_mut().append_pair("$top", &scan.page.to_string());
-            if let Some((_, token)) = continued {
+            if let Some((_, token)) = continued.filter(|(_, token)| !token.is_empty()) {
                 url.query_pairs_mut().append_pair("NextPartitionKey", token);
             }
             if let Some(row_key) = from.and_then(|from| from.row_key.as_deref()) {
                 url.query_pairs_mut().append_pair("NextRowKey", row_key);
             }
-            Ok(Call::get(table, operation, url))
+            Ok(Call::get(table, operation, url, MINIMAL))
         };
         let answer = self.answer(continued.map(|(region, _)| region), call).await;
         let (answer, region) = answer.map_err(|failure| failure.into_error(table, operation))?;
@@ -469,9 +465,10 @@ impl AzureBackend {
             Ok(rows) => rows,
             Err(problem) => return Err(answer.unreadable(table, operation, problem)),
         };
-        let next = answer
-            .header(&CONTINUATION_PARTITION)
-            .map(|token| Continuation { partition_key: region.mark(token), row_key: answer.header(&CONTINUATION_ROW) });
+        // One of the two is enough: a scan that ended there would lack rows.
+        let (partition_key, row_key) = (answer.token(&CONTINUATION_PARTITION), answer.token(&CONTINUATION_ROW));
+        let next = (partition_key.is_some() || row_key.is_some())
+            .then(|| Continuation { partition_key: region.mark(partition_key.unwrap_or_default()), row_key });
         if next.is_some() && next.as_ref() == from {
             return Err(answer.unreadable(table, operation, TOKEN_REPEATED));
         }
@@ -487,10 +484,67 @@ impl AzureBackend {
             [operation] => self.write_single(group, operation).await,
             _ => self.write_batch(group, Batch::write(&self.endpoint, group)?).await,
         };
-        answer.map_err(|failure| {
-            let row = |n: usize| group.operations.get(n).map(|operation| operation.row_key.as_str());
-            failure.into_write_error(&group.table, group.name(), row, &group.partition_key)
-        })
+        match answer {
+            Ok(etags) => Ok(etags),
+            Err(failure) => Err(self.refused(group, failure).await),
+        }
+    }
+
+    /// Returns the error of a group that was not written. The service's message says which operation it has refused. If it
+    /// does not, the rows are read.
+    #[cold]
+    async fn refused(&self, group: &Group, mut failure: RequestFailure) -> table_store::Error {
+        let (operations, mut at) = (&group.operations, 0);
+        if let (2.., Problem::Refused(refusal)) = (operations.len(), &mut failure.problem) {
+            let index = refusal.split_index().filter(|index| *index < operations.len());
+            match (index, failure.found()) {
+                (Some(index), _) => at = index,
+                (None, None) => {}
+                (None, Some(found)) => match self.first_with(group, found).await {
+                    Some(index) => at = index,
+                    None => {
+                        if let Problem::Refused(refusal) = &mut failure.problem {
+                            refusal.add(
+                                "nothing was written; the answer does not say which row was refused, and no row \
+                                         shows it any more",
+                            );
+                        }
+                        return failure.into_error(&group.table, group.name());
+                    }
+                },
+            }
+        }
+        let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());
+        let row_key = operations.get(at).map(|operation| operation.row_key.clone()).unwrap_or_default();
+        failure.into_write_error(group.name(), RowId { table, partition_key, row_key })
+    }
+
+    /// Returns the first operation of a refused transaction whose row is in the state for which it was refused. Reads each
+    /// row that may be.
+    async fn first_with(&self, group: &Group, found: Found) -> Option<usize> {
+        for (at, Operation { row_key, action }) in group.operations.iter().enumerate() {
+            let expected = match (action, found) {
+                (Action::Insert(_), Found::Row) => None,
+                (Action::Replace(..) | Action::Merge(..) | Action::Delete(_), Found::NoRow) => None,
+                (
+                    Action::Replace(_, IfMatch::ETag(etag))
+                    | Action::Merge(_, IfMatch::ETag(etag))
+                    | Action::Delete(IfMatch::ETag(etag)),
+                    Found::OtherVersion,
+                ) => Some(etag),
+                _ => continue,
+            };
+            let row = self.read_row(&group.table, &group.partition_key, row_key, Some(&[])).await.ok()?;
+            let is_found = match found {
+                Found::Row => row.is_some(),
+                Found::NoRow => row.is_none(),
+                Found::OtherVersion => row.is_some_and(|row| Some(&row.etag) != expected),
+            };
+            if is_found {
+                return Some(at);
+            }
+        }
+        None
     }
 
     async fn write_single(&self, group: &Group, operation: &Operation) -> Result<Vec<Option<ETag>>, RequestFailure> {
@@ -508,7 +562,7 @@ impl AzureBackend {
             headers: operation::headers(&operation.action),
             body: body.into(),
         };
-        let call = Call { table: &group.table, operation: group.name(), request };
+        let call = Call { table: &group.table, operation: group.name(), request, success: &[204] };
         let deleted = operation.action.properties().is_none();
         self.send(Repeat::Harmful, &call, |answer| {
             let problem = match answer.headers.get(ETAG).map(|etag| headers::text(etag).parse()) {
@@ -527,7 +581,7 @@ impl AzureBackend {
         headers.insert(CONTENT_TYPE, batch.content_type);
         let url = parse(&self.endpoint.batch())?;
         let request = HttpRequest { method: Method::POST, url, headers, body: batch.body.into() };
-        let call = Call { table: &group.table, operation: group.name(), request };
+        let call = Call { table: &group.table, operation: group.name(), request, success: &[202] };
         let read = |answer: HttpAnswer| {
             let read = batch::read(batch::content_type(&answer.headers), &answer.body, group);
             read.map_err(|problem| answer.failed(problem))
@@ -540,7 +594,7 @@ impl AzureBackend {
         let (table, operation) = ("", "read of the statistics");
         let Some(secondary) = &self.secondary else { return Ok(None) };
         let sent = async {
-            let call = Call::get(table, operation, parse(&secondary.endpoint.statistics())?);
+            let call = Call::get(table, operation, parse(&secondary.endpoint.statistics())?, MINIMAL);
             self.send_with(Retry { attempts: 1, ..self.retry }, Repeat::Harmless, &call, Ok).await
         };
         let answer = sent.await.map_err(|failure| failure.into_error(table, operation))?;
@@ -556,9 +610,21 @@ impl AzureBackend {
 }
 
 impl<'a> Call<'a> {
-    fn get(table: &'a str, operation: &'static str, url: Url) -> Self {
-        let request = HttpRequest { method: Method::GET, url, headers: reading(MINIMAL), body: Bytes::new() };
-        Self { table, operation, request }
+    fn get(table: &'a str, operation: &'static str, url: Url, accept: HeaderValue) -> Self {
+        let request = HttpRequest { method: Method::GET, url, headers: reading(accept), body: Bytes::new() };
+        Self { table, operation, request, success: &[200] }
+    }
+
+    /// Checks that the answer has a status with which the service answers this request. A page of a proxy has another one,
+    /// such as 200 for a deletion.
+    fn checked(&self, answer: HttpAnswer) -> Result<HttpAnswer, RequestFailure> {
+        let status = answer.status;
+        if self.success.contains(&status) {
+            return Ok(answer);
+        }
+        let expected = self.success.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
+        let reason = format!("the answer has the status {status}, and not {expected}");
+        Err(answer.failed(Problem::Unusable { status, reason }))
     }
 
     /// Returns the request of an attempt, with an identifier of its own.
@@ -593,6 +659,11 @@ fn append_selection(url: &mut Url, selection: Option<&[&'static str]>) {
         let all = [&["PartitionKey", "RowKey", "Timestamp"], properties].concat().join(",");
         url.query_pairs_mut().append_pair("$select", &all);
     }
+}
+
+/// Returns the row of an error about a table.
+fn table_id(table: &str) -> RowId {
+    RowId { table: table.to_owned(), partition_key: String::new(), row_key: String::new() }
 }
 
 fn parse(url: &str) -> Result<Url, RequestFailure> {

@@ -1,10 +1,6 @@
 //! The client's own transport: signs requests and sends them.
 
-use std::{
-    fmt,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -85,8 +81,7 @@ impl OwnTransport {
             Ok(None) => Err(refused),
             Err(reason) => {
                 if let Problem::Refused(refusal) = &mut refused.problem {
-                    let separator = if refusal.message.is_empty() { "" } else { " " };
-                    refusal.message = format!("{}{separator}(and no other token: {reason})", refusal.message);
+                    refusal.add(&format!("and no other token: {reason}"));
                 }
                 Err(refused)
             }
@@ -98,7 +93,7 @@ impl Transport for OwnTransport {
     fn send(&self, mut request: HttpRequest) -> BoxFuture<'_, Result<HttpAnswer, RequestFailure>> {
         Box::pin(async move {
             request.headers.insert(MS_VERSION, HeaderValue::from_static(VERSION));
-            request.headers.insert(MS_DATE, http::value(&httpdate::fmt_http_date(SystemTime::now()))?);
+            request.headers.insert(MS_DATE, http::value(&self.client.signing_time())?);
             match &self.signer {
                 Signer::Key(key) => {
                     let signature = key.signature(&request);

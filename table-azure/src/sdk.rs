@@ -50,7 +50,7 @@ use table_store::backend::BoxFuture;
 
 use super::{
     client::HttpClient,
-    failure::{Problem, Refusal, RequestFailure},
+    failure::{Problem, RequestFailure},
     headers,
     http::{HttpAnswer, HttpRequest, Transport},
     token::chain,
@@ -94,6 +94,8 @@ impl SdkTransport {
         let body = (!body.is_empty()).then(|| Body::from(body));
         let request = finalize_request(url, method, to_sdk(&own), body);
         let mut request = request.map_err(|_| RequestFailure::unsent("the request cannot be written"))?;
+        // The SDK signs the time that the request has.
+        request.insert_header(header_name(&headers::MS_DATE), self.client.signing_time());
         let (mut context, sent) = (Context::new(), Sent::default());
         context.insert(ServiceType::Table).insert(sent.clone());
         let answer = match self.pipeline.send(&context, &mut request).await {
@@ -102,29 +104,21 @@ impl SdkTransport {
         };
         let client_id = request.headers().get_optional_string(&header_name(&headers::CLIENT_REQUEST_ID));
         let client_id = client_id.unwrap_or_default();
-        let failed = |problem: Problem, answer: Option<&HeaderMap>| RequestFailure {
-            problem,
-            request: Some(headers::request_ids(&client_id, answer)),
-        };
+        let failed =
+            |problem: Problem| RequestFailure { problem, request: Some(headers::request_ids(&client_id, None)) };
         let answer = answer.map_err(|error| match sent_failure(&error) {
             Some(failure) => failure.clone(),
-            None if sent.is_sent() => failed(Problem::Lost(foreign(&error)), None),
+            None if sent.is_sent() => failed(Problem::Lost(foreign(&error))),
             None => RequestFailure::unsent(foreign(&error)),
         })?;
-        let (status, body) = (u16::from(*answer.status()), answer.body().clone());
-        let is_success = (200..300).contains(&status);
-        let received = match from_sdk(answer.headers()) {
-            _ if !sent.is_sent() => {
-                return Err(RequestFailure::unsent(format!("a policy answered {status} and did not send the request")));
-            }
-            Ok(received) if is_success => received,
-            Ok(received) => {
-                return Err(failed(Problem::Refused(Refusal::read(status, &received, &body)), Some(&received)));
-            }
-            Err(_) => return Err(failed(Problem::Lost("a policy has damaged the answer".to_owned()), None)),
-        };
-        let request = headers::request_ids(&client_id, Some(&received));
-        Ok(HttpAnswer { status, headers: received, body, request })
+        let status = u16::from(*answer.status());
+        if !sent.is_sent() {
+            return Err(RequestFailure::unsent(format!("a policy answered {status} and did not send the request")));
+        }
+        match from_sdk(answer.headers()) {
+            Ok(received) => HttpAnswer::of(&client_id, status, received, answer.body().clone()),
+            Err(_) => Err(failed(Problem::Lost("a policy has damaged the answer".to_owned()))),
+        }
     }
 }
 

@@ -72,7 +72,7 @@ pub(crate) async fn derive(store: &Store, derive: &Derive, out: &mut impl Write)
 /// Checks whether a row is neither an index's nor that of an insert that is not committed.
 fn is_entity(inventory: &Inventory, table: &str, row: RowRef<'_>) -> bool {
     let is_index_row = inventory.identify(table, row).is_some_and(|found| found.layout.index.is_some());
-    !is_index_row && row.properties.get("IndexPending").is_none()
+    !is_index_row && !matches!(row.properties.get("IndexPending"), Some(ValueRef::Guid(_)))
 }
 
 /// Returns the struct of these rows.

@@ -95,9 +95,10 @@ impl<E: Into<redb::Error>> From<E> for Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            // After an I/O error, `redb` refuses all writes.
+            // After an I/O error, `redb` refuses everything that is not in its cache.
             Cause::Engine(error @ (redb::Error::Io(_) | redb::Error::PreviousIo)) => {
-                write!(f, "{error}; nothing can be written until you open the store again")
+                let advice = "until you open the store again, nothing can be written, and reads fail, too";
+                write!(f, "{error}; {advice}")
             }
             Cause::Engine(error) => error.fmt(f),
             Cause::Panic(text) => {
@@ -117,14 +118,16 @@ impl From<Reason> for Error {
 
 /// Converts an error of `redb` into the error of a read.
 pub(super) fn store(error: impl Into<redb::Error>) -> Error {
-    Error::Store(Box::new(error.into()))
+    Reason::from(error).into()
 }
 
 /// Errors of the store itself, and errors of `redb` and the operating system together with the file's path.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StoreError {
-    #[error("{} was written by another program", .0.display())]
+    #[error("{} is no store: it was written by another program", .0.display())]
     Foreign(PathBuf),
+    #[error("{} is no store: it is empty; remove it, and a store is created there", .0.display())]
+    Empty(PathBuf),
     #[error("{} has the format {found}; this version reads the format {known}", path.display())]
     Format { path: PathBuf, found: u64, known: u64 },
     #[error("{}: {source}", path.display())]

@@ -1,7 +1,8 @@
 //! Opening and creation of the store's file.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -159,9 +160,25 @@ fn is_missing(error: &DatabaseError) -> bool {
 fn refused(path: &Path, error: DatabaseError) -> Error {
     match error {
         DatabaseError::DatabaseAlreadyOpen => Error::InUse(path.to_owned()),
+        // `redb` reports an error of the disk for a file that is none of its own.
+        _ if let Some(other) = other_file(path) => other.into(),
         error => StoreError::Database { path: path.to_owned(), source: error.into() }.into(),
     }
 }
+
+/// Returns the error for a file that is empty, or is no database of `redb`; `None` for any other.
+fn other_file(path: &Path) -> Option<StoreError> {
+    let mut begin = Vec::new();
+    fs::File::open(path).ok()?.take(MAGIC.len() as u64).read_to_end(&mut begin).ok()?;
+    match begin.as_slice() {
+        [] => Some(StoreError::Empty(path.to_owned())),
+        MAGIC => None,
+        _ => Some(StoreError::Foreign(path.to_owned())),
+    }
+}
+
+/// The bytes with which a file of `redb` begins.
+const MAGIC: &[u8] = b"redb\x1A\n\xA9\r\n";
 
 #[cfg(test)]
 mod tests {
@@ -219,7 +236,8 @@ mod tests {
 
         for content in [&b""[..], b"some notes", &[0; 10_000]] {
             fs::write(&path, content).expect("a file");
-            assert!(matches!(refusal(&path), Error::Store(_)));
+            let expected = if content.is_empty() { "is no store: it is empty" } else { "written by another program" };
+            assert!(refusal(&path).to_string().contains(expected), "{}", refusal(&path));
             assert_eq!(fs::read(&path).expect("the file"), content);
         }
     }
@@ -238,7 +256,8 @@ mod tests {
         for content in [&b""[..], b"some notes", &[0; 10_000]] {
             fs::write(&path, content).expect("a file");
             let error = open(&path).expect_err("no database");
-            assert!(matches!(error, Error::Store(_)), "{error}");
+            let expected = if content.is_empty() { "is no store: it is empty" } else { "written by another program" };
+            assert!(matches!(error, Error::Store(_)) && error.to_string().contains(expected), "{error}");
             assert_eq!(fs::read(&path).expect("the file"), content);
         }
         assert_eq!(names(folder.path()), ["notes.txt"]);

@@ -71,8 +71,8 @@ impl EmbeddedBackend {
     ///
     /// # Failures
     /// After an I/O error, for example because the disk is full, every write is [`Error::Store`] until the store is
-    /// dropped and opened again. If the commit itself failed, its writers get [`Error::OutcomeUnknown`], and reads fail
-    /// as well, because the content of the disk is unknown.
+    /// dropped and opened again, and so is every read of what is not in memory. If the commit itself failed, its writers get
+    /// [`Error::OutcomeUnknown`].
     ///
     /// Damage to the file is detected by the call that reads the damaged part. A row whose checksum does not match its
     /// key and its value is [`Error::Damaged`]. If `redb` panics because of damaged data, the error is [`Error::Store`]

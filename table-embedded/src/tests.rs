@@ -417,7 +417,8 @@ fn the_outcome_of_a_failed_commit_is_unknown() {
     assert!(error.to_string().contains("no disk") && error.to_string().contains("open the store again"), "{error}");
     assert!(matches!(block_on(store.create_table("Authors")), Err(Error::Store(_))));
     // Reads fail as well, because the rows on the disk may differ.
-    assert!(matches!(block_on(store.get("Posts", "Marcus", "2", None)), Err(Error::Store(_))));
+    let error = block_on(store.get("Posts", "Marcus", "2", None)).expect_err("it has to be opened again").to_string();
+    assert!(error.contains("until you open the store again") && error.contains("reads fail, too"), "{error}");
 }
 
 #[test]

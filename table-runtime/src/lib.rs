@@ -223,7 +223,7 @@ pub mod backend {
 pub mod types {
     pub use crate::{
         model::{
-            column::{Certain, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable},
+            column::{Certain, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable, Unfiltered},
             entity::{AllowScan, FromOlder, OnePartition, Shared},
             lifecycle::{HasBin, SoftDelete, Sweepable},
             property::{
@@ -272,7 +272,9 @@ pub mod __private {
         admin::{assert_layout::assert_layout, slices::Sliced},
         model::{
             codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, point},
-            column::{Column, Filter, Free, InKey, Indexed, IndexedPart, key_column, part_column, property_column},
+            column::{
+                Column, Filter, Free, InKey, Indexed, IndexedPart, Unfiltered, key_column, part_column, property_column,
+            },
             cost,
             entity::{
                 AllowScan, EntityInfo, OnePartition, ReadEntity, Stored, StoredRow, StoredState, TableEntity,

@@ -334,9 +334,9 @@ impl Partitions {
 }
 
 /// Position at which a scan continues. Only the backend that created it can interpret it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Continuation {
-    /// The embedded store: the last row's partition key. The service: `NextPartitionKey`.
+    /// The embedded store: the last row's partition key. The service: `NextPartitionKey`; empty if it is absent.
     pub partition_key: String,
     /// The embedded store: the last row's row key. The service: `NextRowKey`, which may be absent.
     pub row_key: Option<String>,

@@ -47,8 +47,11 @@ pub mod unstable {
     pub mod observe;
     pub mod order;
     mod prefix;
+    mod progress;
     pub mod retry;
     pub mod row_json;
+
+    pub use progress::Progress;
 
     pub use crate::{
         error::problem::{After, one_of},

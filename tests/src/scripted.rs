@@ -161,6 +161,12 @@ impl Scripted {
         self
     }
 
+    /// Adds steps to the script.
+    pub fn then_all(&self, steps: impl IntoIterator<Item = impl Into<Step>>) -> &Self {
+        lock(&self.script).steps.extend(steps.into_iter().map(Into::into));
+        self
+    }
+
     /// Returns the requests that were read.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.script).requests.clone()

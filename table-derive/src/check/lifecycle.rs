@@ -1,8 +1,10 @@
 //! The rules of the times that hide an entity.
 
+use super::{names::is_filter_word, properties::rename_help};
 use crate::{
     errors::Errors,
     model::{Entity, FieldRef, Mode},
+    text::Text,
 };
 
 pub(super) fn check(entity: &Entity, errors: &mut Errors) {
@@ -27,6 +29,15 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
             }
             Mode::Skipped => errors.at(span, format_args!("`{name}` is not stored; remove `skip`, or `{option}`")),
             Mode::Free | Mode::Indexed => {
+                if let Some(property) = entity.property(field).filter(|property| is_filter_word(&property.name.value)) {
+                    let Text { value, span } = &property.name;
+                    let message = format_args!(
+                        "readers filter by `{option} = {name}`, and the service reads the name `{value}` as a word of its \
+                         filters\n{}",
+                        rename_help(&entity.fields[field])
+                    );
+                    errors.at(*span, message);
+                }
                 if let Some(default) = entity.property(field).and_then(|property| property.default) {
                     let message = format_args!(
                         "`{option} = {name}` needs to know what a row without the property means; write an `Option`, whose \

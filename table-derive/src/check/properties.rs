@@ -103,7 +103,7 @@ pub(crate) fn names_differ<'a>(properties: impl Iterator<Item = (&'a Field, &'a 
     }
 }
 
-fn rename_help(field: &Field) -> String {
+pub(super) fn rename_help(field: &Field) -> String {
     format!("help: write `#[property(rename = \"…\")]` on `{}`", field.name)
 }
 

@@ -8,6 +8,7 @@ use syn::GenericParam;
 
 use super::{context::Context, docs, types::strategy_type};
 use crate::{
+    check::names::is_filter_word,
     hygiene::no_lints,
     model::{Mode, Source},
 };
@@ -65,6 +66,8 @@ fn column(context: &Context<'_>, at: usize) -> TokenStream {
         Mode::Indexed => quote!(#t::Indexed),
         Mode::Free | Mode::Skipped => quote!(#t::Free),
     };
+    let is_word = context.entity.property(at).is_some_and(|property| is_filter_word(&property.name.value));
+    let mode = if is_word { quote!(#t::Unfiltered<#mode>) } else { mode };
     match context.entity.property(at) {
         Some(property) if !property.is_plain() => {
             let strategy = strategy_type(property, &context.entity.fields[at].ty, &context.entity.runtime);

@@ -4,6 +4,7 @@ use proc_macro2::Ident;
 
 use super::example;
 use crate::{
+    check::names::is_filter_word,
     encoding::Encoding,
     model::{Access, Content, Entity, Index, Key, Layout, Part},
     names::list,
@@ -23,7 +24,12 @@ pub(super) fn key_column(entity: &Entity, field: usize) -> String {
 
 /// Documents a column that is a property.
 pub(super) fn property_column(name: &str) -> String {
-    format!("The property `{name}`.")
+    let filter = if is_filter_word(name) {
+        " The service reads this name as a word of its filters, so it has none."
+    } else {
+        ""
+    };
+    format!("The property `{name}`.{filter}")
 }
 
 /// Documents a column of a struct in a field, or of a variant.

@@ -105,6 +105,24 @@ fn wrong_table_attributes_are_reported() {
 }
 
 #[test]
+fn a_time_of_readers_is_not_stored_under_a_word_of_filters() {
+    refuses(
+        &parse_quote!(
+            #[table(expires = until)]
+            struct Session {
+                #[partition_key]
+                user: String,
+                #[row_key]
+                id: u32,
+                #[property(rename = "not")]
+                until: SystemTime,
+            }
+        ),
+        "readers filter by `expires = until`, and the service reads the name `not` as a word of its filters",
+    );
+}
+
+#[test]
 fn wrong_slices_are_reported() {
     on_struct! {
         table(slice) => "`slice` takes a unit and a field; write `slice = month(field)`";

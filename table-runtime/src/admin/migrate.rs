@@ -273,7 +273,7 @@ impl Tables {
             let stored = entity::read::<Old>(table, row)?;
             let unknown = if New::INFO.deny_unknown { None } else { stored.unknown().clone() };
             let mut converted = Encoded::of(&convert(Stored::into_inner(stored)))?;
-            converted.keep(&unknown, |name| entity::is_known(New::INFO, name));
+            converted.keep(&unknown, |name, value| entity::is_own(New::INFO, name, value));
             Ok(converted)
         });
         let job = format!("migrate to {} {}", new.entity, new.table());

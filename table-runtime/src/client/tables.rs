@@ -255,8 +255,8 @@ impl Tables {
     /// [`Error::Store`](crate::Error::Store) if the file cannot be opened or is not a store.
     ///
     /// After an I/O error, such as a full disk, every write returns [`Error::Store`](crate::Error::Store) until the
-    /// store is opened again: drop every clone, free disk space, and open the store. If the storage engine panicked
-    /// because of a damaged file, reads return this error too.
+    /// store is opened again, and so does every read of what is not in memory: drop every clone, free disk space, and open
+    /// the store. If the storage engine panicked because of a damaged file, all reads return this error.
     #[cfg(feature = "embedded")]
     pub fn open(path: impl AsRef<std::path::Path>) -> table_store::Result<Self> {
         table_embedded::EmbeddedBackend::open(path).map(Self::new)

@@ -251,10 +251,10 @@ impl<'a> RowReader<'a> {
 
     /// Returns the properties that are not known.
     #[cold]
-    pub(crate) fn unknown(&self, is_known: &mut dyn FnMut(&str) -> bool) -> Result<Properties> {
+    pub(crate) fn unknown(&self, is_known: &mut dyn FnMut(&str, ValueRef<'_>) -> bool) -> Result<Properties> {
         let (mut rest, mut unknown) = (self.context.row.properties, Properties::default());
         while let Some((name, value)) = rest.try_next().map_err(|damage| self.damaged(damage))? {
-            if !is_known(name) {
+            if !is_known(name, value) {
                 unknown.push(name, value);
             }
         }

@@ -117,15 +117,18 @@ pub enum Free {}
 pub enum Indexed {}
 /// A column that is stored only in the key.
 pub enum InKey {}
+/// A column with the mode `M` that no filter may name: its property has the name of a word of OData's filters, such as `and`.
+pub struct Unfiltered<M>(PhantomData<M>);
 
-sealed!([] Free Indexed InKey;);
+sealed!([] Free Indexed InKey; [M] Unfiltered<M>;);
 
 /// A column that a filter may name.
 #[diagnostic::on_unimplemented(
-    message = "a field that is only in the key has no filter",
-    label = "part of the key, not a property",
-    note = "narrow the query with `eq`, `starts_with` or `range` before the filter, or put `#[property]` on the field \
-            to store it as a property too"
+    message = "this field has no filter",
+    label = "only in the key, or stored under a word of the service's filters",
+    note = "only in the key: narrow the query with `eq`, `starts_with` or `range` before the filter, or put `#[property]` on \
+            the field to store it as a property too",
+    note = "stored under a word such as `and`, `not` or `true`: the service cannot compare it; filter what was read"
 )]
 pub trait Filterable: Sealed {}
 
@@ -153,6 +156,9 @@ impl Settable for Free {}
 #[diagnostic::do_not_recommend]
 impl Settable for Partial {}
 
+#[diagnostic::do_not_recommend]
+impl Settable for Unfiltered<Free> {}
+
 /// A column that every row has, or may get without another one.
 #[diagnostic::on_unimplemented(
     message = "`patch` cannot set a field of an `Option` or of an enum",
@@ -169,6 +175,9 @@ impl Certain for Indexed {}
 
 #[diagnostic::do_not_recommend]
 impl Certain for InKey {}
+
+#[diagnostic::do_not_recommend]
+impl<M: Certain> Certain for Unfiltered<M> {}
 
 /// A column whose values have an order that filters can use.
 #[diagnostic::on_unimplemented(

@@ -12,7 +12,7 @@ use std::{
 };
 
 use table_store::{
-    ETag, Error, Properties, Result, RowRef, Ticks, ValueRef,
+    ETag, Error, Guid, Properties, Result, RowRef, Ticks, ValueRef,
     error::{KeyError, KeyProblem},
     unstable::RowKeys,
 };
@@ -627,11 +627,22 @@ pub fn element_keys<E: TableEntity>(layout: usize, row: &RowRef<'_>) -> Result<V
 /// another program.
 pub fn is_known(info: &EntityInfo, name: &str) -> bool {
     match name {
-        WRITE_ID | PENDING => true,
+        WRITE_ID => true,
         KIND if info.kind.is_some() => true,
         VERSION if info.version > 1 => true,
         name => has_property(info.fields, name),
     }
+}
+
+/// Checks whether a property of a row is [known](is_known), or marks an insert that is not committed.
+pub fn is_own(info: &EntityInfo, name: &str, value: ValueRef<'_>) -> bool {
+    is_known(info, name) || name == PENDING && attempt(value).is_some()
+}
+
+/// Returns the attempt that wrote an insert which is not committed, from the value of `IndexPending`. A property of this name
+/// with any other value is that of another program.
+pub const fn attempt(value: ValueRef<'_>) -> Option<Guid> {
+    if let ValueRef::Guid(attempt) = value { Some(attempt) } else { None }
 }
 
 /// Returns the two keys of the entity to which a row of an index belongs.
@@ -650,5 +661,5 @@ pub fn is_kind(table: &str, row: RowRef<'_>, kind: &str) -> Result<bool> {
 pub fn is_pending(table: &str, row: RowRef<'_>) -> Result<bool> {
     let mut properties = row.properties;
     let found = properties.seek(PENDING).map_err(|damage| damaged(table, row, damage))?;
-    Ok(found.is_some())
+    Ok(found.and_then(attempt).is_some())
 }

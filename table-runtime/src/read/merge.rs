@@ -12,8 +12,8 @@ use std::{
 
 use table_store::{
     Result, RowRef, RowSet,
-    backend::{BackendExt, BoxFuture, Continuation, Page, Scan},
-    unstable::{client::Client, order},
+    backend::{BoxFuture, Scan},
+    unstable::{Progress, client::Client, order},
 };
 
 use super::stages::{OnTableRow, PageDemand};
@@ -32,9 +32,7 @@ pub(super) struct Merge {
 /// One of the scans, and its rows that were read and not yet returned.
 struct Lane {
     scan: Scan,
-    from: Option<Continuation>,
-    /// True once every row was read.
-    ended: bool,
+    progress: Progress,
     rows: RowSet,
     /// Index of the next row in `rows`.
     at: usize,
@@ -50,8 +48,10 @@ struct Head {
 
 impl Merge {
     pub(super) fn new(scans: Vec<Scan>) -> Self {
-        let lane =
-            |scan| Lane { scan, from: None, ended: false, rows: RowSet::default(), at: 0, ahead: RowSet::default() };
+        let lane = |scan| {
+            let (progress, rows, ahead) = (Progress::default(), RowSet::default(), RowSet::default());
+            Lane { scan, progress, rows, at: 0, ahead }
+        };
         Self { lanes: scans.into_iter().map(lane).collect(), heads: BinaryHeap::new() }
     }
 
@@ -76,7 +76,7 @@ impl Merge {
                 row.row_key.clone_into(&mut head.row_key);
             } else {
                 PeekMut::pop(head);
-                if !lane.ended {
+                if !lane.progress.has_ended() {
                     // The scan's next row is not read yet, and may be the next row of all.
                     is_known = false;
                     break;
@@ -98,7 +98,7 @@ impl Merge {
             for number in empty {
                 let lane = &mut self.lanes[number];
                 // A scan that has more rows than the others is asked for more each time.
-                let again = if lane.from.is_some() { lane.scan.page.saturating_mul(2) } else { 0 };
+                let again = if lane.progress.next().is_some() { lane.scan.page.saturating_mul(2) } else { 0 };
                 lane.fill(backend, demand, share.max(again).min(max_page)).await?;
                 self.heads.extend(lane.head(number));
             }
@@ -131,12 +131,12 @@ impl Lane {
 
     /// Checks whether a read is needed to know the next row.
     fn is_empty(&self) -> bool {
-        !self.ended && self.buffered() == 0
+        !self.progress.has_ended() && self.buffered() == 0
     }
 
     /// Checks whether few rows are left before a read is needed.
     fn is_low(&self) -> bool {
-        !self.ended && self.ahead.is_empty() && self.buffered() <= self.rows.len() / 4
+        !self.progress.has_ended() && self.ahead.is_empty() && self.buffered() <= self.rows.len() / 4
     }
 
     fn head(&self, lane: usize) -> Option<Head> {
@@ -154,13 +154,10 @@ impl Lane {
 
     /// Reads the next page that is not empty: the service may return an empty page with a continuation.
     async fn fill(&mut self, backend: &Arc<Client>, demand: PageDemand, max_page: u32) -> Result<()> {
-        while !self.ended && self.ahead.is_empty() {
+        while !self.progress.has_ended() && self.ahead.is_empty() {
             self.scan.page = demand.page(&self.scan).min(max_page);
-            let page = backend.query(&self.scan, self.from.as_ref()).await;
-            let page = demand.or_missing(page, Page::default())?;
-            self.ended = page.next.is_none();
-            self.from = page.next;
-            self.ahead = page.rows;
+            let page = backend.next_page(&self.scan, &mut self.progress).await;
+            self.ahead = demand.or_missing(page, &mut self.progress)?;
         }
         if self.at == self.rows.len() {
             self.rows = std::mem::take(&mut self.ahead);

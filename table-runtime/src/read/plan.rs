@@ -299,10 +299,20 @@ impl Plan {
             Ok(condition) if all <= limits::COMPARISONS => {
                 let problem = OnceCell::new();
                 condition.compares_only(&|name| {
-                    self.entity.check_versions(name).map_err(|differs| problem.set(differs)).is_ok()
+                    let checked = match self.entity.check_versions(name) {
+                        _ if limits::is_filter_word(name) => Err(format!(
+                            "the filter compares the property `{name}`, and the service reads this name as a word of its \
+                             filters: read the entities, and filter what was read"
+                        )),
+                        Err(differs) => Err(format!(
+                            "{differs}: read the entities, which converts them, and filter what was read"
+                        )),
+                        Ok(()) => Ok(()),
+                    };
+                    checked.map_err(|found| problem.set(found)).is_ok()
                 });
-                if let Some(differs) = problem.into_inner() {
-                    self.refuse(format!("{differs}: read the entities, which converts them, and filter what was read"));
+                if let Some(problem) = problem.into_inner() {
+                    self.refuse(problem);
                 }
                 let filter = self.filter.take().map(|filter| *filter);
                 self.filter = Some(Box::new(both(filter, condition)));

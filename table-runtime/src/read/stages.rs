@@ -4,8 +4,8 @@ use std::{cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 
 use table_store::{
     Error, Result, RowRef,
-    backend::{BackendExt, Continuation, KeyRange, Partitions, Scan},
-    unstable::{client::Client, limits, order},
+    backend::{KeyRange, Partitions, Scan},
+    unstable::{Progress, client::Client, limits, order},
 };
 
 use super::{cursor::Position, merge::Merge};
@@ -19,8 +19,7 @@ pub(super) struct Stages(VecDeque<Stage>);
 
 #[allow(clippy::large_enum_variant, reason = "nearly every query has the large variant")]
 enum Stage {
-    /// A scan, and the continuation of its next page.
-    One(Scan, Option<Continuation>),
+    One(Scan, Progress),
     Merged(Merge),
 }
 
@@ -36,10 +35,13 @@ pub(super) struct PageDemand {
 }
 
 impl PageDemand {
-    /// Replaces the error for a slice that does not exist, or is being deleted, by `nothing`.
-    pub(super) fn or_missing<T>(self, read: Result<T>, nothing: T) -> Result<T> {
+    /// Ends the scan of a slice that does not exist, or is being deleted: it has no rows.
+    pub(super) fn or_missing<T: Default>(self, read: Result<T>, progress: &mut Progress) -> Result<T> {
         match read {
-            Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if self.is_sliced => Ok(nothing),
+            Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if self.is_sliced => {
+                progress.end();
+                Ok(T::default())
+            }
             read => read,
         }
     }
@@ -62,7 +64,7 @@ impl Stages {
     pub(super) fn push(&mut self, mut scans: Vec<Scan>) {
         match (scans.pop(), scans.is_empty()) {
             (None, _) => {}
-            (Some(scan), true) => self.0.push_back(Stage::One(scan, None)),
+            (Some(scan), true) => self.0.push_back(Stage::One(scan, Progress::default())),
             (Some(last), false) => {
                 scans.push(last);
                 self.0.push_back(Stage::Merged(Merge::new(scans)));
@@ -80,12 +82,12 @@ impl Stages {
     ) -> Result<bool> {
         let is_done = match self.0.front_mut() {
             None => return Ok(false),
-            Some(Stage::One(scan, from)) => {
+            Some(Stage::One(scan, progress)) => {
                 scan.page = demand.page(scan);
                 let table = &*scan.table;
-                let page = backend.query_with(scan, from.as_ref(), &mut |row| read(table, row)).await;
-                *from = demand.or_missing(page, None)?;
-                from.is_none()
+                let page = backend.next_page_with(scan, progress, &mut |row| read(table, row)).await;
+                demand.or_missing(page, progress)?;
+                progress.has_ended()
             }
             Some(Stage::Merged(merge)) => merge.next(backend, demand, read).await?,
         };

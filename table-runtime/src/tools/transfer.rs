@@ -63,15 +63,15 @@ pub enum TransferError {
         /// The problem.
         problem: String,
     },
-    /// A stored property has a value of none of the service's types, which another program wrote. It cannot be copied
-    /// without a loss.
+    /// A stored property, which another program wrote, has a value of none of the service's types, or a name with `@` or
+    /// with `odata.` at its begin. It cannot be copied without a loss.
     #[error("{row}: the property `{property}` cannot be copied: {found}")]
     Unreadable {
         /// The row.
         row: Box<RowId>,
         /// The property.
         property: String,
-        /// Description of the value.
+        /// Description of the value, or of the name.
         found: String,
     },
     /// Programs changed the catalog, the table `TableLayouts`, while the rows were read: an index may be recorded as
@@ -98,13 +98,18 @@ pub enum TransferError {
     Cursor,
 }
 
-/// Checks that each value of a row that was read from the table can be written.
+/// Checks that each property of a row that was read from the table can be written.
 fn check(table: &str, row: RowRef<'_>) -> Result<(), TransferError> {
     for (name, value) in row.properties {
-        if let ValueRef::Unreadable(found) = value {
-            let (property, found) = (name.to_owned(), found.to_owned());
-            return Err(TransferError::Unreadable { row: Box::new(row.id(table)), property, found });
-        }
+        let found = match value {
+            ValueRef::Unreadable(found) => found,
+            _ if name.contains('@') || name.starts_with("odata.") => {
+                "its name is that of an annotation in JSON, so no request could write it"
+            }
+            _ => continue,
+        };
+        let (property, found) = (name.to_owned(), found.to_owned());
+        return Err(TransferError::Unreadable { row: Box::new(row.id(table)), property, found });
     }
     Ok(())
 }

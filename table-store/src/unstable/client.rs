@@ -2,9 +2,9 @@
 
 use std::{fmt, slice, sync::Arc, time::Duration};
 
-use super::prefix::Prefix;
+use super::{prefix::Prefix, progress::Progress};
 use crate::{
-    ETag, Result, RowRef, Ticks,
+    ETag, Result, RowRef, RowSet, Ticks,
     backend::{
         Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader, Scan,
         Sleep, StoreView, TableRequest, Written,
@@ -62,13 +62,30 @@ impl Client {
 
     /// Calls `read` for each row of a scan, page by page.
     pub async fn read_all(&self, scan: &Scan, mut read: impl FnMut(RowRef<'_>) -> Result<()>) -> Result<()> {
-        let mut from = None;
-        loop {
-            let page = self.query(scan, from.as_ref()).await?;
-            page.rows.iter().try_for_each(&mut read)?;
-            let Some(next) = page.next else { return Ok(()) };
-            from = Some(next);
+        let mut progress = Progress::default();
+        while !progress.has_ended() {
+            self.next_page(scan, &mut progress).await?.iter().try_for_each(&mut read)?;
         }
+        Ok(())
+    }
+
+    /// Returns the next page of a scan, which may be empty.
+    ///
+    /// # Errors
+    /// Returns the errors of the store, and those of [`Progress::advance`]. The next call tries again.
+    pub async fn next_page(&self, scan: &Scan, progress: &mut Progress) -> Result<RowSet> {
+        let page = self.query(scan, progress.next()).await?;
+        progress.advance(&scan.table, "query", page.next)?;
+        Ok(page.rows)
+    }
+
+    /// Calls `reader` for each row of the next page of a scan, by reference, as [`query_with`](BackendExt::query_with) does.
+    ///
+    /// # Errors
+    /// Returns the errors of [`next_page`](Self::next_page), also after `reader` was called for all rows.
+    pub async fn next_page_with(&self, scan: &Scan, progress: &mut Progress, reader: Reader<'_>) -> Result<()> {
+        let next = self.query_with(scan, progress.next(), reader).await?;
+        progress.advance(&scan.table, "query", next)
     }
 
     /// Returns the rows that one transaction can span.

@@ -240,6 +240,12 @@ fn is_name(text: &str) -> bool {
     first && characters.all(|other| other == '_' || other.is_alphanumeric())
 }
 
+/// Returns true if the name is a word of OData's filters. The service refuses a comparison of a property of this name, or reads
+/// it in another way.
+pub fn is_filter_word(name: &str) -> bool {
+    matches!(name, "and" | "or" | "not" | "eq" | "ne" | "gt" | "ge" | "lt" | "le" | "true" | "false")
+}
+
 /// Returns the number of bytes that the service counts for a value.
 fn value_bytes(value: ValueRef<'_>) -> usize {
     match value {

@@ -11,6 +11,7 @@ mod protocol;
 #[allow(clippy::duplicate_mod, reason = "the same tests with another transport")]
 #[path = "protocol.rs"]
 mod protocol_of_sdk;
+mod proxy;
 mod sdk;
 mod service;
 mod service_answers;

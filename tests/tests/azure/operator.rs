@@ -51,14 +51,14 @@ async fn a_healthy_store_answers_with_its_catalog_and_its_clock() -> Result<()> 
     let backend = builder(&server).secondary_endpoint(secondary.endpoint()).build()?;
     let tables = Tables::new(backend);
     let ahead = SystemTime::now() + Duration::from_mins(10);
-    server.then(Answer::new(200).header("Date", &date(ahead)).json(HEAD));
+    let dated = |request| Answer::new(200).header("x-ms-request-id", request).header("Date", &date(ahead));
+    server.then(dated("1").json(HEAD));
     let last_sync = date(ahead - Duration::from_secs(90));
     let statistics = format!(
         "\u{FEFF}<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceStats><GeoReplication><Status>live</Status>\
          <LastSyncTime>{last_sync}</LastSyncTime></GeoReplication></StorageServiceStats>"
     );
-    secondary
-        .then(Answer::new(200).header("Date", &date(ahead)).header("Content-Type", "application/xml").body(statistics));
+    secondary.then(dated("2").header("Content-Type", "application/xml").body(statistics));
 
     let health = tables.health().await;
     assert!(health.is_healthy() && health.reachable, "{health:?}");
@@ -103,7 +103,8 @@ async fn health_reports_what_is_wrong_with_a_store() -> Result<()> {
     }
     // The clock of a host that is wrong is the reason of a refusal.
     let ahead = date(SystemTime::now() + Duration::from_hours(1));
-    let health = healthy(error(403, "AuthenticationFailed").header("Date", &ahead).into()).await;
+    let refused = error(403, "AuthenticationFailed").header("x-ms-request-id", "17").header("Date", &ahead);
+    let health = healthy(refused.into()).await;
     assert!(health.clock_difference.is_some_and(|difference| difference > 3_590_000), "{health:?}");
     let health = healthy(busy().into()).await;
     assert!(!health.is_healthy() && health.reachable && health.authorized.is_none(), "{health:?}");

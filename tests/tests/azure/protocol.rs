@@ -17,6 +17,8 @@ mod requests;
 mod retries;
 #[path = "protocol/secondary.rs"]
 mod secondary;
+#[path = "protocol/strangers.rs"]
+mod strangers;
 
 use std::{borrow::Cow, time::Duration};
 

@@ -1,7 +1,9 @@
 //! Groups: a master and its items, read by one query.
 
 use anyhow::Result;
-use table_runtime::{EntityGroup, Error, KeyPart, Property, Stored, TableEntity, Value, backend, backend::BackendExt};
+use table_runtime::{
+    EntityGroup, Error, Guid, KeyPart, Property, Stored, TableEntity, Value, backend, backend::BackendExt,
+};
 use tests::stores::Store;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -432,7 +434,7 @@ async fn pending_members_are_not_returned(store: &Store) -> Result<()> {
         tables.insert(&dog(id)).await?;
     }
     let mark = backend::Action::Merge(
-        [("IndexPending", Value::String("x".into()))].into_iter().collect(),
+        [("IndexPending", Value::Guid(Guid::from_bytes([7; 16])))].into_iter().collect(),
         backend::IfMatch::Any,
     );
     let operations = vec![backend::Operation { row_key: "id-0000000001_0000000002".into(), action: mark }];

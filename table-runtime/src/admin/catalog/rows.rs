@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use table_store::{
     Error, Result, RowRef,
     backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Scan},
-    unstable::limits,
+    unstable::{Progress, limits},
 };
 
 use crate::{
@@ -54,17 +54,17 @@ pub async fn has_table(tables: &Tables, table: &str) -> Result<bool> {
 
 /// Checks whether a table has a row. A missing table has none.
 pub async fn has_rows(tables: &Tables, table: &str) -> Result<bool> {
-    let (scan, mut from) = (first_row(table), None);
-    loop {
-        let page = match tables.backend().query(&scan, from.as_ref()).await {
+    let (scan, mut progress) = (first_row(table), Progress::default());
+    while !progress.has_ended() {
+        let rows = match tables.backend().next_page(&scan, &mut progress).await {
             Err(Error::TableNotFound(_)) => return Ok(false),
-            page => page?,
+            rows => rows?,
         };
-        if !page.rows.is_empty() || page.next.is_none() {
-            return Ok(!page.rows.is_empty());
+        if !rows.is_empty() {
+            return Ok(true);
         }
-        from = page.next;
     }
+    Ok(false)
 }
 
 fn first_row(table: &str) -> Scan {
@@ -79,14 +79,14 @@ pub async fn delete_rows(
     is_deleted: impl Fn(RowRef<'_>) -> bool + Send + Sync,
     mut report: impl FnMut(usize) + Send,
 ) -> Result<usize> {
-    let (mut from, mut count) = (None, 0);
-    loop {
-        let page = match tables.backend().query(scan, from.as_ref()).await {
+    let (mut progress, mut count) = (Progress::default(), 0);
+    while !progress.has_ended() {
+        let rows = match tables.backend().next_page(scan, &mut progress).await {
             Err(Error::TableNotFound(_)) => return Ok(count),
-            page => page?,
+            rows => rows?,
         };
         let mut partitions: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for row in page.rows.iter().filter(|row| is_deleted(*row)) {
+        for row in rows.iter().filter(|row| is_deleted(*row)) {
             partitions.entry(row.partition_key.to_owned()).or_default().push(row.row_key.to_owned());
         }
         let mut deletions: Vec<BoxFuture<'_, Result<()>>> = Vec::new();
@@ -99,11 +99,8 @@ pub async fn delete_rows(
         count += partitions.values().map(Vec::len).sum::<usize>();
         report(count);
         pacing::yield_now().await;
-        match page.next {
-            Some(next) => from = Some(next),
-            None => return Ok(count),
-        }
     }
+    Ok(count)
 }
 
 /// Deletes rows of one partition. A row that is missing was deleted by another program, or by a request whose answer was

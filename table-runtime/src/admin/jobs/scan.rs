@@ -5,9 +5,9 @@ use std::{borrow::Cow, cmp::Ordering, collections::VecDeque, ops::Bound, sync::A
 use serde::{Deserialize, Serialize};
 use table_store::{
     Condition, ETag, Error, Result, RowSet,
-    backend::{BackendExt, Continuation, KeyRange, Page, Partitions, Scan},
+    backend::{KeyRange, Partitions, Scan},
     error::ParseCursorError,
-    unstable::{client::Client, limits, order},
+    unstable::{Progress, client::Client, limits, order},
 };
 
 use crate::{
@@ -32,7 +32,8 @@ pub struct LayoutScan {
     narrowed: Option<Narrowed>,
     /// The remaining scans of that layout; `None` before its tables are known.
     scans: Option<VecDeque<Scan>>,
-    from: Option<Continuation>,
+    /// The position in the first of them.
+    progress: Progress,
     /// The position after which the first layout continues.
     resumed: Option<ScanPosition>,
     /// The last row that was returned.
@@ -96,7 +97,7 @@ impl LayoutScan {
             page: limits::PAGE,
             narrowed: None,
             scans: None,
-            from: None,
+            progress: Progress::default(),
             resumed: None,
             last: None,
             has_conflicts: false,
@@ -234,16 +235,19 @@ impl LayoutScan {
             };
             let is_slice = self.schema.layouts[layout].slice.is_some();
             let table = scan.table.clone();
-            let page = match self.backend.query(scan, self.from.as_ref()).await {
+            let rows = match self.backend.next_page(scan, &mut self.progress).await {
                 // The slice was dropped meanwhile.
-                Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if is_slice => Page::default(),
-                page => page?,
+                Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if is_slice => {
+                    self.progress.end();
+                    RowSet::default()
+                }
+                rows => rows?,
             };
-            self.from = page.next;
-            if let (None, Some(scans)) = (&self.from, &mut self.scans) {
+            if let (true, Some(scans)) = (self.progress.has_ended(), &mut self.scans) {
                 scans.pop_front();
+                self.progress = Progress::default();
             }
-            if let Some(row) = page.rows.last() {
+            if let Some(row) = rows.last() {
                 let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());
                 let (job_hash, has_conflicts) = (self.job_hash, self.has_conflicts);
                 let (table_name, version) = (table.to_string(), self.version.clone());
@@ -256,7 +260,7 @@ impl LayoutScan {
                     has_conflicts,
                     version,
                 });
-                return Ok(Some(ScannedPage { layout, table, rows: page.rows }));
+                return Ok(Some(ScannedPage { layout, table, rows }));
             }
         }
         Ok(None)

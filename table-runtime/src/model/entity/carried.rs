@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use table_store::{Properties, PropertiesRef};
 
-use super::{EntityInfo, WriteEntity, is_known, properties};
+use super::{EntityInfo, WriteEntity, is_known, is_own, properties};
 use crate::model::layout::{RecordedWhole, Switch, switches};
 
 /// Properties of a row that are not those of the entity; `None` if there are none, so that a row without them costs only the
@@ -37,7 +37,7 @@ impl Carried {
     pub fn beside(&self, entity: &dyn WriteEntity) -> Unknown {
         let info = entity.info();
         let mut rest = Properties::default();
-        for (name, value) in self.properties.iter().filter(|(name, _)| !is_known(info, name)) {
+        for (name, value) in self.properties.iter().filter(|(name, value)| !is_own(info, name, *value)) {
             rest.push(name, value);
         }
         // A value that no property can hold is unknown here; writing it reports the error.

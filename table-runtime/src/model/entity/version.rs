@@ -11,7 +11,9 @@ use table_store::{
     unstable::RowKeys,
 };
 
-use super::{Carried, EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, is_known, loaded_rows};
+use super::{
+    Carried, EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, attempt, is_own, is_pending, loaded_rows,
+};
 use crate::model::{
     codec::{RowReader, damaged},
     entity::{TableEntity, check_keys},
@@ -159,16 +161,16 @@ impl<'a> StoredRow<'a> {
     fn unknown(self, info: &EntityInfo, reader: &RowReader<'_>) -> Result<(Unknown, bool)> {
         let mut is_pending = false;
         let left_over = left_over(info.fields, self.row.properties);
-        let unknown = reader.unknown(&mut |name| {
-            is_pending |= name == PENDING;
-            is_known(info, name) && !left_over.contains(name)
+        let unknown = reader.unknown(&mut |name, value| {
+            is_pending |= name == PENDING && attempt(value).is_some();
+            is_own(info, name, value) && !left_over.contains(name)
         })?;
         if let Some(newer) = self.is_newer(info, unknown.as_ref()) {
             return Err(newer);
         }
-        let properties: Vec<_> = unknown.iter().map(|(name, _)| name).filter(|name| !is_known(info, name)).collect();
-        if info.deny_unknown && !properties.is_empty() {
-            let properties = properties.into_iter().map(str::to_owned).collect();
+        let denied = || unknown.iter().filter(|(name, value)| !is_own(info, name, *value));
+        if info.deny_unknown && denied().next().is_some() {
+            let properties = denied().map(|(name, _)| name.to_owned()).collect();
             return Err(Box::new(UnknownPropertiesError::new(self.row.id(self.table), properties)).into());
         }
         Ok((Carried::new(unknown, info, self.row.properties), is_pending))
@@ -293,8 +295,8 @@ pub fn check_unread<E: TableEntity>(table: &str, row: &RowRef<'_>, unread: Prope
 
 /// Checks properties of which one marks a row that is not committed, or holds the row's version.
 #[cold]
-fn check_found<E: TableEntity>(table: &str, row: &RowRef<'_>, mut unread: PropertiesRef<'_>) -> Result<bool> {
-    if unread.seek(PENDING).map_err(|damage| damaged(table, *row, damage))?.is_some() {
+fn check_found<E: TableEntity>(table: &str, row: &RowRef<'_>, unread: PropertiesRef<'_>) -> Result<bool> {
+    if is_pending(table, RowRef { properties: unread, ..*row })? {
         return Ok(false);
     }
     check_version::<E>(table, row).map(|()| true)

@@ -5,13 +5,17 @@ use std::{collections::BTreeMap, time::Duration};
 use table_store::{
     ETag, Error, Result, Row, RowId, RowRef,
     backend::{Action, BackendExt, Group, IfMatch, Operation, Scan},
-    unstable::{RowKeys, client::Client},
+    unstable::{Progress, RowKeys, client::Client},
 };
 
 use super::{Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, identify::identified, recorded};
 use crate::{
     client::{pacing, tables::Tables},
-    model::{codec::is_unreadable, entity::PENDING, lifecycle::Sweepings},
+    model::{
+        codec::is_unreadable,
+        entity::{PENDING, attempt},
+        lifecycle::Sweepings,
+    },
     write::{bulk::is_of_entity, index::operations_without},
 };
 
@@ -87,17 +91,17 @@ impl Inventory {
         let Some(condition) = sweepings.condition() else { return Ok(swept) };
         for table in self.tables_of(primary) {
             let scan = Scan { page: PAGE, filter: Some(condition.clone()), ..Scan::all(table.to_owned()) };
-            let mut from = None;
-            loop {
+            let mut progress = Progress::default();
+            while !progress.has_ended() {
                 if !self.is_current(tables, entity).await? {
                     swept.is_outdated = true;
                     return Ok(swept);
                 }
-                let page = client.query(&scan, from.as_ref()).await?;
+                let rows = client.next_page(&scan, &mut progress).await?;
                 // An answer of the service may have set the clock back.
                 let sweepings = Sweepings { now: sweepings.now.min(client.now()), ..sweepings };
                 let mut found: Vec<Row> = Vec::new();
-                for row in page.rows.iter().filter(|row| self.is_committed(table, *row, entity)) {
+                for row in rows.iter().filter(|row| self.is_committed(table, *row, entity)) {
                     match sweepings.include(table, row) {
                         Ok(true) => found.push(row.to_row()),
                         Ok(false) => {}
@@ -117,10 +121,6 @@ impl Inventory {
                         removals?.into_iter().for_each(|removal| swept.count(removal));
                     }
                 }
-                from = page.next;
-                if from.is_none() {
-                    break;
-                }
             }
         }
         Ok(swept)
@@ -130,7 +130,7 @@ impl Inventory {
     fn is_committed(&self, table: &str, row: RowRef<'_>, entity: &RecordedEntity) -> bool {
         let found = self.identify(table, row);
         let is_own = found.is_some_and(|found| std::ptr::eq(found.entity, entity) && found.layout.index.is_none());
-        is_own && row.properties.get(PENDING).is_none()
+        is_own && row.properties.get(PENDING).and_then(attempt).is_none()
     }
 
     /// Checks whether programs still write the entity as this inventory describes it. A program that has another index would

@@ -11,7 +11,11 @@ use table_store::{Error, PropertiesRef, Result, RowId, RowRef, backend::Scan, un
 use super::{IdentifiedRow, Inventory, LayoutState, RecordedEntity, RecordedLayout, expected};
 use crate::{
     client::tables::Tables,
-    model::{entity::PENDING, layout::Holds, row_hash::RowHasher},
+    model::{
+        entity::{PENDING, attempt},
+        layout::Holds,
+        row_hash::RowHasher,
+    },
     read::list,
 };
 
@@ -226,7 +230,7 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
 
     /// Collects the rows that an entity should have.
     fn entity(&mut self, table: &str, row: RowRef<'_>, found: &IdentifiedRow<'_>) {
-        if row.properties.get(PENDING).is_some() {
+        if row.properties.get(PENDING).and_then(attempt).is_some() {
             let owner = self.owner(found.entity, (row.partition_key, row.row_key));
             self.pending.insert(owner);
             return (self.on_finding)(RecordedFinding::Pending { entity: row.id(table) });

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use table_store::{
     Error, Result, RowRef, RowSet,
     backend::{BackendExt, Continuation, KeyRange, Page, Partitions, Scan},
-    unstable::{client::Client, limits},
+    unstable::{Progress, client::Client, limits},
 };
 
 use super::{TransferError, check, is_own_catalog, is_record, may_be_catalog};
@@ -86,7 +86,7 @@ pub struct RowReader {
     selection: Selection,
     /// True if the table at the front was begun.
     is_begun: bool,
-    from: Option<Continuation>,
+    progress: Progress,
     rows: u64,
     catalogs: Vec<(String, u128)>,
 }
@@ -130,7 +130,7 @@ impl RowReader {
             tables: VecDeque::new(),
             selection,
             is_begun: false,
-            from: None,
+            progress: Progress::default(),
             rows: 0,
             catalogs: Vec::new(),
         };
@@ -165,13 +165,14 @@ impl RowReader {
     pub fn resume(tables: &Tables, cursor: &str) -> Result<Self, TransferError> {
         let position: ReaderPosition = serde_json::from_str(cursor).map_err(|_| TransferError::Cursor)?;
         let hash = |(table, hash): (String, String)| Some((table, u128::from_str_radix(&hash, 16).ok()?));
+        let from = position.from.map(|(partition_key, row_key)| Continuation { partition_key, row_key });
         let catalogs = position.catalogs.into_iter().map(hash).collect::<Option<_>>();
         Ok(Self {
             backend: snapshot(tables)?,
             tables: position.tables,
             selection: position.selection,
             is_begun: position.is_begun,
-            from: position.from.map(|(partition_key, row_key)| Continuation { partition_key, row_key }),
+            progress: Progress::at(from),
             rows: position.rows,
             catalogs: catalogs.ok_or(TransferError::Cursor)?,
         })
@@ -183,7 +184,7 @@ impl RowReader {
             tables: self.tables.clone(),
             selection: self.selection.clone(),
             is_begun: self.is_begun,
-            from: self.from.clone().map(|from| (from.partition_key, from.row_key)),
+            from: self.progress.next().cloned().map(|from| (from.partition_key, from.row_key)),
             rows: self.rows,
             catalogs: self.catalogs.iter().map(|(table, hash)| (table.clone(), format!("{hash:x}"))).collect(),
         };
@@ -214,22 +215,23 @@ impl RowReader {
                 self.is_begun = true;
                 return Ok(Some(ReadPart::Table(table)));
             }
-            let page = match self.backend.query(&self.scan(&table), self.from.as_ref()).await {
+            let from = self.progress.next();
+            let Page { rows, next } = match self.backend.query(&self.scan(&table), from).await {
                 // The table was deleted meanwhile.
-                Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if self.from.is_none() => Page::default(),
+                Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if from.is_none() => Page::default(),
                 page => page?,
             };
-            for row in page.rows.iter() {
+            for row in rows.iter() {
                 check(&table, row)?;
             }
-            self.rows += page.rows.len() as u64;
-            self.from = page.next;
-            if self.from.is_none() {
+            self.progress.advance(&table, "query", next)?;
+            self.rows += rows.len() as u64;
+            if self.progress.has_ended() {
                 self.tables.pop_front();
-                self.is_begun = false;
+                (self.is_begun, self.progress) = (false, Progress::default());
             }
-            if !page.rows.is_empty() {
-                return Ok(Some(ReadPart::Rows { table, rows: page.rows }));
+            if !rows.is_empty() {
+                return Ok(Some(ReadPart::Rows { table, rows }));
             }
         }
     }

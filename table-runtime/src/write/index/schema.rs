@@ -164,9 +164,9 @@ impl Encoded {
     }
 
     /// Adds properties to the entity's own row that its struct does not know.
-    pub fn keep(&mut self, unknown: &Unknown, is_known: impl Fn(&str) -> bool) {
+    pub fn keep(&mut self, unknown: &Unknown, is_own: impl Fn(&str, ValueRef<'_>) -> bool) {
         for (name, value) in
-            unknown.iter().flat_map(|unknown| unknown.properties().iter()).filter(|(name, _)| !is_known(name))
+            unknown.iter().flat_map(|unknown| unknown.properties().iter()).filter(|(name, value)| !is_own(name, *value))
         {
             self.primary.properties.push(name, value);
             self.is_checked = false;
@@ -399,10 +399,7 @@ fn rows_of<E: TableEntity>(row: StoredRow<'_>) -> Result<(Encoded, Unknown)> {
 
 /// Returns the attempt of the insert that has not committed the row yet.
 pub fn pending(row: &Row) -> Option<Guid> {
-    match row.properties.get(PENDING) {
-        Some(ValueRef::Guid(id)) => Some(id),
-        _ => None,
-    }
+    row.properties.get(PENDING).and_then(entity::attempt)
 }
 
 /// Begins the hash of an index row that leads to an entity.

@@ -162,7 +162,8 @@ impl Write {
         loop {
             let attempt = Guid::random()?;
             let mut pending = properties.clone_with_room(32);
-            pending.push(PENDING, ValueRef::Guid(attempt));
+            // The property of another program, which a migration keeps, makes way.
+            pending.set(PENDING, ValueRef::Guid(attempt));
             let error = match self.send(&single(self.schema.table(), keys, Action::Insert(pending))?).await? {
                 WriteAnswer::Done(etag) => {
                     let etag = etag.ok_or_else(|| self.no_etag("insert", keys))?;

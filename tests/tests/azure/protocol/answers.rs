@@ -97,7 +97,7 @@ async fn tables_are_listed_to_the_last_page() -> Result<()> {
     let (server, service) = scripted().await?;
     let page = |name| Answer::new(200).json(format!(r#"{{"value":[{{"TableName":"{name}"}}]}}"#));
     server.then(page("Log201007").header("x-ms-continuation-NextTableName", "1!12!TG9n"));
-    server.then(Answer::new(200).json("{}").header("x-ms-continuation-NextTableName", "1!12!TG9o"));
+    server.then(Answer::new(200).json(r#"{"value":[]}"#).header("x-ms-continuation-NextTableName", "1!12!TG9o"));
     server.then(page("Log201006"));
     assert_eq!(service.list_tables("Log").await?, ["Log201006", "Log201007"]);
     let filter = ("$filter".to_owned(), "TableName ge 'Log' and TableName lt 'Loh'".to_owned());

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use table_runtime::{
-    Error, Guid, Value,
+    Error, Guid, Property, TableEntity, Value,
     backend::{Action, IfMatch},
     filter::Filter,
 };
@@ -21,6 +21,7 @@ crate::conformance! {
     a_filter_of_a_long_list_is_refused
     a_filter_may_have_many_negations
     numbers_of_other_types_are_compared_by_value
+    a_property_with_the_name_of_a_word_is_read_and_not_compared
 }
 
 fn user() -> UserId {
@@ -279,5 +280,49 @@ async fn numbers_of_other_types_are_compared_by_value(store: &Store) -> Result<(
         .await?;
     assert!(!matches(store, |row| row.int.eq(-32)).await);
     assert!(!matches(store, |row| row.int.ne(-32)).await);
+    Ok(())
+}
+
+/// Properties whose names are words of the service's filters, as another program has stored them.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Words")]
+struct Word {
+    #[partition_key]
+    language: String,
+    #[row_key]
+    id: u32,
+    #[property(rename = "and")]
+    and: String,
+    #[property(rename = "true")]
+    is_true: Option<i32>,
+    #[property(prefix = "")]
+    rest: Rest,
+}
+
+#[derive(Property, Clone, Debug, PartialEq)]
+struct Rest {
+    #[property(rename = "not")]
+    not: String,
+    plain: String,
+}
+
+async fn a_property_with_the_name_of_a_word_is_read_and_not_compared(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    store.tables.create::<Word>().await?;
+    let rest = Rest { not: "b".into(), plain: "c".into() };
+    let mut word = Word { language: "de".into(), id: 1, and: "a".into(), is_true: Some(1), rest };
+    tables.insert(&word).await?;
+    tables.patch(Word::key("de", 1), |word| [word.and.set("x"), word.is_true.set(2)]).await?;
+    (word.and, word.is_true) = ("x".into(), Some(2));
+    let found = Word::by_key("de").filter(|word| word.rest.plain.eq("c")).all(tables).await?;
+    assert_eq!(found.iter().map(|found| &**found).collect::<Vec<_>>(), [&word]);
+    assert_eq!(found[0].and, "x");
+    for compared in [
+        Word::by_key("de").filter(|word| word.rest.not.eq("b")),
+        Word::by_key("de").filter(|word| word.rest.plain.eq("c").and(!word.rest.not.ne("b"))),
+    ] {
+        let error = compared.all(tables).await.expect_err("a word").to_string();
+        assert!(error.contains("the filter compares the property `not`"), "{error}");
+    }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use anyhow::Result;
 use table_runtime::{
-    EntityGroup, Error, Projection, Stored, TableEntity, Value,
+    EntityGroup, Error, Guid, Projection, Stored, TableEntity, Value,
     backend::{Action, BackendExt as _, Group, IfMatch, Operation},
 };
 use tests::stores::Store;
@@ -381,7 +381,7 @@ async fn rows_that_no_reader_sees_are_not_passed(store: &Store) -> Result<()> {
     let rows = store.rows("Books").await?;
     let is_own = |row: &&table_runtime::row::Row| row.partition_key == "A" && row.row_key.starts_with("number-");
     let first = rows.iter().find(is_own).expect("a row");
-    let pending = [("IndexPending", Value::String("x".into()))].into_iter().collect();
+    let pending = [("IndexPending", Value::Guid(Guid::from_bytes([7; 16])))].into_iter().collect();
     let operations = vec![Operation { row_key: first.row_key.clone(), action: Action::Merge(pending, IfMatch::Any) }];
     let partition_key = "A".to_owned();
     store.backend.execute_group(&Group { table: "Books".into(), partition_key, operations }).await?;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, ensure};
 use table_runtime::{
-    Projection, TableEntity, Tables, Value,
+    Guid, Projection, TableEntity, Tables, Value,
     backend::{
         Action, Backend, BackendExt, BoxFuture, Continuation, Description, Group, IfMatch, Reach, ReadRequest,
         ReadTarget, Reader, StoreView, TableRequest, Written,
@@ -404,7 +404,7 @@ async fn projections_skip_other_kinds_and_pending_entities(store: &Store) -> Res
         let operations = vec![Operation { row_key: format!("id-{id:010}"), action }];
         Group { table: "Employees".into(), partition_key: "Sales".to_owned(), operations }
     };
-    store.backend.execute_group(&patch(1, "IndexPending", table_runtime::Value::String("x".into()))).await?;
+    store.backend.execute_group(&patch(1, "IndexPending", Value::Guid(Guid::from_bytes([7; 16])))).await?;
     store.backend.execute_group(&patch(2, "EntityType", table_runtime::Value::String("Other".into()))).await?;
     let query = || Employee::by_key("Sales").select::<Pay>();
     assert_eq!(query().all(tables).await?, [employee(3).into()]);
