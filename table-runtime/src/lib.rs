@@ -223,7 +223,9 @@ pub mod backend {
 pub mod types {
     pub use crate::{
         model::{
-            column::{Certain, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Settable, Unfiltered},
+            column::{
+                Certain, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Nameable, Settable, Unfiltered,
+            },
             entity::{AllowScan, FromOlder, OnePartition, Shared},
             lifecycle::{HasBin, SoftDelete, Sweepable},
             property::{

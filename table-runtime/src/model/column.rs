@@ -124,11 +124,10 @@ sealed!([] Free Indexed InKey; [M] Unfiltered<M>;);
 
 /// A column that a filter may name.
 #[diagnostic::on_unimplemented(
-    message = "this field has no filter",
-    label = "only in the key, or stored under a word of the service's filters",
-    note = "only in the key: narrow the query with `eq`, `starts_with` or `range` before the filter, or put `#[property]` on \
-            the field to store it as a property too",
-    note = "stored under a word such as `and`, `not` or `true`: the service cannot compare it; filter what was read"
+    message = "a field that is only in the key has no filter",
+    label = "part of the key, not a property",
+    note = "narrow the query with `eq`, `starts_with` or `range` before the filter, or put `#[property]` on the field \
+            to store it as a property too"
 )]
 pub trait Filterable: Sealed {}
 
@@ -140,6 +139,29 @@ impl Filterable for Indexed {}
 
 #[diagnostic::do_not_recommend]
 impl Filterable for Partial {}
+
+#[diagnostic::do_not_recommend]
+impl<M: Filterable> Filterable for Unfiltered<M> {}
+
+/// A column whose property the service can name in a filter.
+#[diagnostic::on_unimplemented(
+    message = "the service cannot compare this property",
+    label = "stored under a word of its filters, such as `and`, `not` or `true`",
+    note = "read the entities without this filter, and filter what was read; a field of your own can have another name"
+)]
+pub trait Nameable: Sealed {}
+
+#[diagnostic::do_not_recommend]
+impl Nameable for Free {}
+
+#[diagnostic::do_not_recommend]
+impl Nameable for Indexed {}
+
+#[diagnostic::do_not_recommend]
+impl Nameable for InKey {}
+
+#[diagnostic::do_not_recommend]
+impl Nameable for Partial {}
 
 /// A column that a patch may set.
 #[diagnostic::on_unimplemented(
@@ -296,6 +318,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     where
         M: Filterable,
         S::Order: HasEquality,
+        M: Nameable,
     {
         self.compare(Operator::Eq, value)
     }
@@ -306,6 +329,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     where
         M: Filterable,
         S::Order: HasEquality,
+        M: Nameable,
     {
         self.compare(Operator::Ne, value)
     }
@@ -315,6 +339,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     where
         M: Filterable,
         S::Order: HasOrder,
+        M: Nameable,
     {
         self.compare(Operator::Lt, value)
     }
@@ -324,6 +349,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     where
         M: Filterable,
         S::Order: HasOrder,
+        M: Nameable,
     {
         self.compare(Operator::Le, value)
     }
@@ -333,6 +359,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     where
         M: Filterable,
         S::Order: HasOrder,
+        M: Nameable,
     {
         self.compare(Operator::Gt, value)
     }
@@ -342,6 +369,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     where
         M: Filterable,
         S::Order: HasOrder,
+        M: Nameable,
     {
         self.compare(Operator::Ge, value)
     }
