@@ -341,6 +341,11 @@ impl AzureBuilder {
         })
     }
 
+    fn endpoint_of(&self, address: &str) -> Result<Endpoint> {
+        let endpoint = Endpoint::parse(address)?;
+        endpoint.check_account(&self.account).map(|()| endpoint)
+    }
+
     /// Returns the endpoints of the primary region and of the secondary one, if the account has one.
     fn endpoints(&self) -> Result<(Endpoint, Option<Endpoint>)> {
         // The name becomes a part of an address and of a header.
@@ -348,13 +353,12 @@ impl AzureBuilder {
             return wrong("the account's name (AccountName) has characters other than letters, digits and `-`");
         }
         let endpoint = match &self.endpoint {
-            Some(endpoint) => Endpoint::parse(endpoint)?,
+            Some(endpoint) => self.endpoint_of(endpoint)?,
             None if self.account.is_empty() => return wrong("neither the account's name nor an endpoint is given"),
             None => Endpoint::parse(&format!("https://{}.table.core.windows.net", self.account))?,
         };
-        endpoint.check_account(&self.account)?;
         let secondary = match &self.secondary_endpoint {
-            Some(secondary) => Some(Endpoint::parse(secondary).map_err(|error| match error {
+            Some(secondary) => Some(self.endpoint_of(secondary).map_err(|error| match error {
                 Error::Configuration(reason) => Error::Configuration(format!("in the secondary region, {reason}")),
                 other => other,
             })?),

@@ -43,13 +43,13 @@ impl HttpClient {
     pub(super) async fn exchange(&self, request: HttpRequest) -> Result<HttpAnswer, RequestFailure> {
         let client_id = request.headers.get(headers::CLIENT_REQUEST_ID).map(headers::text).unwrap_or_default();
         let HttpRequest { method, url, headers: mut signed, body } = request;
-        let mut signed_at = None;
+        let mut is_timed = false;
         if let Some(signature) = signed.get_mut(header::AUTHORIZATION) {
             signature.set_sensitive(true);
             // Only the signature with a key contains the time.
-            signed_at = signature.as_bytes().starts_with(b"SharedKey").then(|| headers::MS_DATE);
+            is_timed = signature.as_bytes().starts_with(b"SharedKey");
         }
-        let signed_at = signed_at.and_then(|date| signed.get(date).cloned());
+        let signed_at = signed.get(headers::MS_DATE).filter(|_| is_timed).cloned();
         let mut sent = reqwest::Request::new(method, url);
         *sent.timeout_mut() = Some(self.timeout);
         *sent.headers_mut() = signed;
@@ -81,22 +81,17 @@ impl HttpClient {
             // If the body is lost, the status alone is enough.
             beginning(&mut answer, ERROR_BODY).await.freeze()
         };
-        HttpAnswer::of(&client_id, status, received, body).map_err(|mut failure| {
-            if let (Problem::Refused(refusal), Some(dated), Some(signed)) = (&mut failure.problem, &dated, &signed_at)
-                && status == 403
-                && dated.is_far_from(signed)
-            {
-                refusal.is_mistimed = true;
-                let (service, host) = (&dated.text, headers::text(signed));
-                refusal.add(&format!("the request was signed at {host}, but the service's clock shows {service}"));
+        HttpAnswer::of(&client_id, status, received, body).map_err(|failure| match (dated, signed_at) {
+            (Some(dated), Some(signed)) if status == 403 && self.clock.note_refusal(&dated, &signed) => {
+                failure.mistimed(&headers::text(&signed), &dated.text)
             }
-            failure
+            _ => failure,
         })
     }
 
-    /// Returns the time at which a request is signed: that of the service, as far as its answers have shown it.
+    /// Returns the time at which a request is signed.
     pub(super) fn signing_time(&self) -> String {
-        httpdate::fmt_http_date(self.clock.latest())
+        httpdate::fmt_http_date(self.clock.signing_time())
     }
 }
 

@@ -17,8 +17,11 @@ use super::headers::{self, REQUEST_ID};
 const RESOLUTION: i64 = 1000;
 /// Change of the correction that one answer alone does not prove, in milliseconds.
 const JUMP: i64 = 5 * 60 * 1000;
-/// The service refuses a signature that is 15 minutes away from its clock. Its answer may be some time on its way.
-const SIGNATURE: Duration = Duration::from_mins(14);
+/// The service refuses a signature that is 15 minutes away from its clock. Its answer may be some time on its way. In
+/// milliseconds.
+const SIGNATURE: u64 = 14 * 60 * 1000;
+/// The first moment that a header cannot have, in milliseconds since 1970.
+const YEAR_10000: i64 = 253_402_300_800_000;
 
 /// An answer of the service that shows its clock.
 pub(super) struct Dated {
@@ -40,12 +43,9 @@ impl Dated {
     }
 
     /// Returns true if the service refuses a request that was signed at this time.
-    pub(super) fn is_far_from(&self, signed: &HeaderValue) -> bool {
+    fn is_far_from(&self, signed: &HeaderValue) -> bool {
         let signed = httpdate::parse_http_date(&headers::text(signed));
-        signed.is_ok_and(|signed| {
-            let distance = self.date.duration_since(signed).or_else(|_| signed.duration_since(self.date));
-            distance.is_ok_and(|distance| distance >= SIGNATURE)
-        })
+        signed.is_ok_and(|signed| unix(self.date).abs_diff(unix(signed)) >= SIGNATURE)
     }
 }
 
@@ -54,7 +54,7 @@ impl Dated {
 ///
 /// An answer shows that the service's clock was between its `Date` and a second more at some moment between the request
 /// and the answer. As long as the present correction agrees with that, it stays. A correction by minutes needs the answers
-/// to two requests. Between them the clock shows the earlier of the two times, so that nothing expires because of it.
+/// to two requests. Between them the earlier of the two times decides what has expired.
 #[derive(Debug, Default)]
 pub(super) struct ServiceClock(Mutex<Correction>);
 
@@ -64,6 +64,8 @@ struct Correction {
     difference: Option<i64>,
     /// What one answer has shown alone.
     doubtful: Option<Doubtful>,
+    /// Number of milliseconds by which the time of signatures is ahead of the host's.
+    signing: i64,
 }
 
 #[derive(Debug)]
@@ -81,12 +83,20 @@ impl ServiceClock {
         correction.doubtful.as_ref().map(|doubtful| doubtful.difference).or(correction.difference)
     }
 
-    /// Returns the time that the last answer of the service has shown.
-    pub(super) fn latest(&self) -> SystemTime {
-        let (host, difference) = (SystemTime::now(), self.difference().unwrap_or_default());
-        let distance = Duration::from_millis(difference.unsigned_abs());
-        let corrected = if difference < 0 { host.checked_sub(distance) } else { host.checked_add(distance) };
-        corrected.unwrap_or(host)
+    /// Returns the time at which a request is signed: that of the host, unless the service has refused it.
+    pub(super) fn signing_time(&self) -> SystemTime {
+        let (host, signing) = (unix(SystemTime::now()), self.lock().signing);
+        // A header has the years 1970 to 9999.
+        let time = host.checked_add(signing).filter(|time| (0..YEAR_10000).contains(time)).unwrap_or(host.max(0));
+        SystemTime::UNIX_EPOCH + Duration::from_millis(time.unsigned_abs())
+    }
+
+    /// Notes that the service has refused the signature of this time with 403. Returns true if the time explains it: further
+    /// requests are signed by the service's clock. If it does not, they are signed by the host's again.
+    pub(super) fn note_refusal(&self, answer: &Dated, signed: &HeaderValue) -> bool {
+        let is_mistimed = answer.is_far_from(signed);
+        self.lock().signing = if is_mistimed { unix(answer.date) - unix(SystemTime::now()) } else { 0 };
+        is_mistimed
     }
 
     /// Notes the answer to a request that was sent at `sent`.
@@ -100,13 +110,11 @@ impl ServiceClock {
         let present = correction.difference.unwrap_or_default();
         let confirmed = correction.doubtful.as_ref().filter(|doubtful| doubtful.request != answer.request);
         let confirmed = confirmed.and_then(|doubtful| near(doubtful.difference));
-        *correction = match near(present).or(confirmed) {
-            Some(difference) => Correction { difference: Some(difference), doubtful: None },
-            None => {
-                let doubtful = Doubtful { difference: present.clamp(least, most), request: answer.request.clone() };
-                Correction { doubtful: Some(doubtful), ..*correction }
-            }
-        };
+        let known = near(present).or(confirmed);
+        correction.doubtful = known
+            .is_none()
+            .then(|| Doubtful { difference: present.clamp(least, most), request: answer.request.clone() });
+        correction.difference = known.or(correction.difference);
     }
 
     fn lock(&self) -> MutexGuard<'_, Correction> {
@@ -123,20 +131,25 @@ fn unix(time: SystemTime) -> i64 {
     }
 }
 
+/// Returns the time of the host and so many milliseconds more.
+fn shifted(difference: i64) -> Ticks {
+    let host = SystemClock.wall();
+    Ticks::new(host.get().saturating_add_signed(difference.saturating_mul(10_000))).unwrap_or(host)
+}
+
 impl Clock for ServiceClock {
     fn monotonic(&self) -> Duration {
         SystemClock.monotonic()
     }
 
     fn wall(&self) -> Ticks {
-        let host = SystemClock.wall();
-        let difference = {
-            let correction = self.lock();
-            let present = correction.difference.unwrap_or_default();
-            correction.doubtful.as_ref().map_or(present, |doubtful| doubtful.difference.min(present))
-        };
-        let corrected = host.get().saturating_add_signed(difference.saturating_mul(10_000));
-        Ticks::new(corrected).unwrap_or(host)
+        shifted(self.lock().difference.unwrap_or_default())
+    }
+
+    fn earliest(&self) -> Ticks {
+        let correction = self.lock();
+        let present = correction.difference.unwrap_or_default();
+        shifted(correction.doubtful.as_ref().map_or(present, |doubtful| doubtful.difference.min(present)))
     }
 
     fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()> {
@@ -194,11 +207,12 @@ mod tests {
         assert!(host - service >= 39_000_000 && host - service <= 40_000_000, "{host} {service}");
     }
 
-    /// Returns by how many minutes the clock is ahead of the host.
-    fn ahead(clock: &ServiceClock) -> i64 {
-        let (host, service) = (SystemClock.wall().get(), clock.wall().get());
-        let seconds = (i128::from(service) - i128::from(host)).div_euclid(10_000_000);
-        (seconds + 30).div_euclid(60).try_into().expect("some minutes")
+    /// Returns by how many minutes the clock is ahead of the host, and the earliest time.
+    fn ahead(clock: &ServiceClock) -> (i64, i64) {
+        let host = SystemClock.wall().get();
+        let minutes =
+            |time: Ticks| (time.get().cast_signed() - host.cast_signed() + 300_000_000).div_euclid(600_000_000);
+        (minutes(clock.wall()), minutes(clock.earliest()))
     }
 
     #[test]
@@ -207,23 +221,49 @@ mod tests {
         // An hour later, then an hour earlier than the host.
         for (sent, minutes) in [(-HOUR, 60), (HOUR, -60)] {
             let clock = ServiceClock::default();
-            // The answer of a cache comes twice. The earlier of the two times is shown meanwhile.
+            // The answer of a cache comes twice.
             for request in ["1", "1"] {
                 note(&clock, request, sent);
-                assert_eq!(ahead(&clock), minutes.min(0), "{sent}");
+                assert_eq!(ahead(&clock), (0, minutes.min(0)), "{sent}");
             }
-            // A request is signed by the last answer.
-            let latest = unix(clock.latest()) - unix(SystemTime::now());
-            assert!((latest + sent).abs() < 2_000, "{latest}");
             note(&clock, "2", sent);
-            assert_eq!(ahead(&clock), minutes, "{sent}");
+            assert_eq!(ahead(&clock), (minutes, minutes), "{sent}");
             // An answer that agrees with the correction takes back the doubt of another one.
             note(&clock, "3", 0);
             note(&clock, "4", sent);
             note(&clock, "5", 0);
-            assert_eq!(ahead(&clock), minutes.min(0), "{sent}");
+            assert_eq!(ahead(&clock), (minutes, minutes.min(0)), "{sent}");
             note(&clock, "6", 0);
-            assert_eq!(ahead(&clock), 0, "{sent}");
+            assert_eq!(ahead(&clock), (0, 0), "{sent}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_signatures_follows_refusals_alone() {
+        let clock = ServiceClock::default();
+        let answer = |date: SystemTime| Dated { text: String::new(), date, request: "1".to_owned() };
+        let distance = || unix(clock.signing_time()) - unix(SystemTime::now());
+        let now = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now())).expect("a header");
+        for request in ["1", "2"] {
+            note(&clock, request, 3_600_000);
+            assert!(distance().abs() < 1_000);
+        }
+        for hours in [1, 24, 1_000] {
+            assert!(clock.note_refusal(&answer(SystemTime::now() + Duration::from_hours(hours)), &now));
+            let expected = i64::try_from(hours).expect("some hours") * 3_600_000;
+            assert!((distance() - expected).abs() < 1_000, "{hours}");
+        }
+        // The time was not the reason.
+        assert!(!clock.note_refusal(&answer(SystemTime::now()), &now));
+        assert!(distance().abs() < 1_000);
+        // No date is too far away for a header.
+        for date in ["Fri, 31 Dec 9999 23:59:59 GMT", "Thu, 01 Jan 1970 00:00:00 GMT"] {
+            let date = httpdate::parse_http_date(date).expect("a date");
+            assert!(clock.note_refusal(&answer(date), &now));
+            for beyond in [-5_000, 5_000] {
+                clock.lock().signing += beyond;
+                httpdate::fmt_http_date(clock.signing_time());
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use reqwest::Url;
 use table_store::{Error, Result};
 
 /// The account of the emulator, and its key, which is public.
-const EMULATOR_ACCOUNT: &str = "devstoreaccount1";
+pub(super) const EMULATOR_ACCOUNT: &str = "devstoreaccount1";
 const EMULATOR_ACCOUNT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 

@@ -64,21 +64,6 @@ impl Refusal {
         let message = message.trim().to_owned();
         Self { status, code, message, retry_after: retry_after(headers), is_mistimed: false }
     }
-
-    /// Adds to the message.
-    pub(super) fn add(&mut self, text: &str) {
-        let separator = if self.message.is_empty() { "" } else { " " };
-        self.message = format!("{}{separator}({text})", self.message);
-    }
-
-    /// Removes the failed operation's index from a transaction's message, such as `2:The specified entity …`, and
-    /// returns the index.
-    pub(super) fn split_index(&mut self) -> Option<usize> {
-        let (index, message) = self.message.split_once(':')?;
-        let index = index.parse().ok()?;
-        self.message = message.to_owned();
-        Some(index)
-    }
 }
 
 #[derive(Deserialize)]
@@ -299,6 +284,34 @@ impl RequestFailure {
         Box::new(ServiceError::new(table, operation, status, code, message, request)).into()
     }
 
+    /// Explains the refusal of a request that was signed at `host`, while the service's clock showed `service`.
+    #[cold]
+    pub(super) fn mistimed(mut self, host: &str, service: &str) -> Self {
+        if let Problem::Refused(refusal) = &mut self.problem {
+            refusal.is_mistimed = true;
+            self.add(&format!("the request was signed at {host}, but the service's clock shows {service}"));
+        }
+        self
+    }
+
+    /// Adds to the message of a refusal.
+    pub(super) fn add(&mut self, text: &str) {
+        if let Problem::Refused(Refusal { message, .. }) = &mut self.problem {
+            let separator = if message.is_empty() { "" } else { " " };
+            *message = format!("{message}{separator}({text})");
+        }
+    }
+
+    /// Removes the failed operation's index from the message of a transaction's refusal, such as
+    /// `2:The specified entity …`, and returns the index.
+    pub(super) fn split_index(&mut self) -> Option<usize> {
+        let Problem::Refused(Refusal { message, .. }) = &mut self.problem else { return None };
+        let (index, rest) = message.split_once(':')?;
+        let index = index.parse().ok()?;
+        *message = rest.to_owned();
+        Some(index)
+    }
+
     /// Returns what a refused write has found in a row; `None` if it was refused for another reason, or not at all.
     pub(super) fn found(&self) -> Option<Found> {
         let Problem::Refused(Refusal { status, code, .. }) = &self.problem else { return None };
@@ -346,8 +359,9 @@ impl Refusal {
 impl fmt::Display for RequestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.problem {
-            Problem::Unsent { reason, .. } | Problem::Lost(reason) => f.write_str(reason),
-            Problem::Unusable { reason, .. } => f.write_str(reason),
+            Problem::Unsent { reason, .. } | Problem::Lost(reason) | Problem::Unusable { reason, .. } => {
+                f.write_str(reason)
+            }
             Problem::Refused(Refusal { status, code, .. }) if code.is_empty() => {
                 write!(f, "the service answered {status}")
             }

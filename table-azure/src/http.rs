@@ -44,14 +44,14 @@ pub(super) struct HttpAnswer {
 }
 
 impl HttpAnswer {
-    /// Returns the answer to the request with this identifier, or the failure if its status is no success. Requests ask for
-    /// no redirection, so such an answer says nothing about the request.
+    /// Returns the answer to the request with this identifier, or the failure if its status is no success. No request asks for
+    /// an answer below 200, or from 300 to 399, so such an answer says nothing about the request.
     pub(super) fn of(client_id: &str, status: u16, headers: HeaderMap, body: Bytes) -> Result<Self, RequestFailure> {
         let request = headers::request_ids(client_id, Some(&headers));
         let problem = match status {
             200..300 => return Ok(Self { status, headers, body, request }),
             400.. => Problem::Refused(Refusal::read(status, &headers, &body)),
-            _ => Problem::Unusable { status, reason: format!("the answer is a redirection, with the status {status}") },
+            _ => Problem::Unusable { status, reason: format!("the answer has the status {status}") },
         };
         Err(RequestFailure { problem, request: Some(request) })
     }
@@ -76,7 +76,7 @@ impl HttpAnswer {
 /// The part of the client that signs requests and sends them.
 pub(super) trait Transport: fmt::Debug + Send + Sync {
     /// Signs a request, sends it once, and reads its answer. An answer whose status is no success is a
-    /// [`Problem::Refused`].
+    /// failure: see [`HttpAnswer::of`].
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpAnswer, RequestFailure>>;
 }
 

@@ -106,8 +106,8 @@ pub use token::AccessToken;
 ///
 /// # Answers
 /// Gateways, caches and the login pages of networks may answer in place of the service.
-/// `docs/service-answers.md` has a table of what becomes of each answer. One that the service does not give to the request is
-/// an [`Error::Service`](table_store::Error::Service) of a read, and
+/// `docs/service-answers.md` has a table of what becomes of each answer. One with a status below 400 that the service does not
+/// give to the request is an [`Error::Service`](table_store::Error::Service) of a read, and
 /// [`Error::OutcomeUnknown`](table_store::Error::OutcomeUnknown) of a write.
 ///
 /// A value in a form that the service itself does not write is read if its meaning is clear, such as a time with an
@@ -479,72 +479,81 @@ impl AzureBackend {
         if self.endpoint.is_azurite() {
             azurite::check_rows(group)?;
         }
-        let answer = match group.operations.as_slice() {
-            [] => return Ok(Vec::new()),
-            [operation] => self.write_single(group, operation).await,
-            _ => self.write_batch(group, Batch::write(&self.endpoint, group)?).await,
-        };
-        match answer {
-            Ok(etags) => Ok(etags),
-            Err(failure) => Err(self.refused(group, failure).await),
-        }
-    }
-
-    /// Returns the error of a group that was not written. The service's message says which operation it has refused. If it
-    /// does not, the rows are read.
-    #[cold]
-    async fn refused(&self, group: &Group, mut failure: RequestFailure) -> table_store::Error {
-        let (operations, mut at) = (&group.operations, 0);
-        if let (2.., Problem::Refused(refusal)) = (operations.len(), &mut failure.problem) {
-            let index = refusal.split_index().filter(|index| *index < operations.len());
-            match (index, failure.found()) {
-                (Some(index), _) => at = index,
-                (None, None) => {}
-                (None, Some(found)) => match self.first_with(group, found).await {
-                    Some(index) => at = index,
-                    None => {
-                        if let Problem::Refused(refusal) = &mut failure.problem {
-                            refusal.add(
-                                "nothing was written; the answer does not say which row was refused, and no row \
-                                         shows it any more",
-                            );
-                        }
-                        return failure.into_error(&group.table, group.name());
-                    }
-                },
+        let mut attempt = 1;
+        loop {
+            let answer = match group.operations.as_slice() {
+                [] => return Ok(Vec::new()),
+                [operation] => self.write_single(group, operation).await,
+                _ => self.write_batch(group, Batch::write(&self.endpoint, group)?).await,
+            };
+            let mut failure = match answer {
+                Ok(etags) => return Ok(etags),
+                Err(failure) => failure,
+            };
+            match self.refused_operation(group, &mut failure).await {
+                Ok(Some(at)) => {
+                    let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());
+                    let row_key = group.operations[at].row_key.clone();
+                    return Err(failure.into_write_error(group.name(), RowId { table, partition_key, row_key }));
+                }
+                // Another writer has removed what was in the way. A refused write can be sent again.
+                Ok(None) if attempt < self.retry.attempts => attempt += 1,
+                Ok(None) => {
+                    failure
+                        .add("nothing was written; the answer does not say which row was refused, and no row shows it");
+                    return Err(failure.into_error(&group.table, group.name()));
+                }
+                Err(unread) => {
+                    failure.add(&format!(
+                        "nothing was written; the answer does not say which row was refused, and the rows cannot be read: \
+                         {unread}"
+                    ));
+                    return Err(failure.into_error(&group.table, group.name()));
+                }
             }
         }
-        let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());
-        let row_key = operations.get(at).map(|operation| operation.row_key.clone()).unwrap_or_default();
-        failure.into_write_error(group.name(), RowId { table, partition_key, row_key })
     }
 
-    /// Returns the first operation of a refused transaction whose row is in the state for which it was refused. Reads each
-    /// row that may be.
-    async fn first_with(&self, group: &Group, found: Found) -> Option<usize> {
+    /// Returns the position of the operation that was refused; the first one if the failure is not about a row. The service's
+    /// message begins with it. If it does not, the rows are read. Returns `None` if they do not show it either.
+    #[cold]
+    async fn refused_operation(&self, group: &Group, failure: &mut RequestFailure) -> Result<Option<usize>> {
+        let count = group.operations.len();
+        let index = if count > 1 { failure.split_index().filter(|index| *index < count) } else { Some(0) };
+        match (index, failure.found()) {
+            (None, Some(found)) => self.first_with(group, found).await,
+            (index, _) => Ok(index.or(Some(0))),
+        }
+    }
+
+    /// Returns the first operation of a refused transaction whose row is in the state for which it was refused.
+    async fn first_with(&self, group: &Group, found: Found) -> Result<Option<usize>> {
         for (at, Operation { row_key, action }) in group.operations.iter().enumerate() {
-            let expected = match (action, found) {
-                (Action::Insert(_), Found::Row) => None,
-                (Action::Replace(..) | Action::Merge(..) | Action::Delete(_), Found::NoRow) => None,
-                (
-                    Action::Replace(_, IfMatch::ETag(etag))
-                    | Action::Merge(_, IfMatch::ETag(etag))
-                    | Action::Delete(IfMatch::ETag(etag)),
-                    Found::OtherVersion,
-                ) => Some(etag),
-                _ => continue,
+            let version = match action {
+                Action::Replace(_, condition) | Action::Merge(_, condition) | Action::Delete(condition) => {
+                    Some(condition)
+                }
+                Action::Insert(_) | Action::Upsert(_) => None,
             };
-            let row = self.read_row(&group.table, &group.partition_key, row_key, Some(&[])).await.ok()?;
-            let is_found = match found {
+            let may_be = match found {
+                Found::Row => matches!(action, Action::Insert(_)),
+                Found::NoRow => version.is_some(),
+                Found::OtherVersion => matches!(version, Some(IfMatch::ETag(_))),
+            };
+            if !may_be {
+                continue;
+            }
+            let row = self.read_row(&group.table, &group.partition_key, row_key, Some(&[])).await?;
+            let is_it = match found {
                 Found::Row => row.is_some(),
                 Found::NoRow => row.is_none(),
-                Found::OtherVersion => row.is_some_and(|row| Some(&row.etag) != expected),
+                Found::OtherVersion => row.is_none_or(|row| version != Some(&IfMatch::ETag(row.etag))),
             };
-            if is_found {
-                return Some(at);
+            if is_it {
+                return Ok(Some(at));
             }
         }
-        None
+        Ok(None)
     }
 
     async fn write_single(&self, group: &Group, operation: &Operation) -> Result<Vec<Option<ETag>>, RequestFailure> {

@@ -14,7 +14,7 @@ use tracing::debug;
 
 use super::{
     client::HttpClient,
-    failure::{Problem, RequestFailure},
+    failure::RequestFailure,
     headers::{self, MS_DATE, MS_VERSION},
     http::{self, HttpAnswer, HttpRequest, Transport, VERSION},
     token::{TokenSource, Tokens},
@@ -80,9 +80,7 @@ impl OwnTransport {
             }
             Ok(None) => Err(refused),
             Err(reason) => {
-                if let Problem::Refused(refusal) = &mut refused.problem {
-                    refusal.add(&format!("and no other token: {reason}"));
-                }
+                refused.add(&format!("and no other token: {reason}"));
                 Err(refused)
             }
         }

@@ -533,7 +533,8 @@ async fn fill_foreign(path: &str) {
     let few = [("Value", Value::Int32(7)), ("Type", text("y")), ("ID", Value::Int32(6))];
     write("Measurements", ("7c9e6679-7425-40de-944b-e07fc1f90ae7", "2521272959999999998"), &few).await;
     for row_key in ["order-000017_0003", "order-000018_0001", "order-000018_0002"] {
-        write("Orders", ("all", row_key), &[("Cents", Value::Int64(1))]).await;
+        // A property of another program, and no mark of an insert.
+        write("Orders", ("all", row_key), &[("Cents", Value::Int64(1)), ("IndexPending", text("later"))]).await;
     }
     for (partition_key, row_key) in [("100%", "eu|0000000005|x y"), ("50 %", "us|0000000006|z")] {
         write("Visits", (partition_key, row_key), &[]).await;

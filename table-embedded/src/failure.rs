@@ -126,7 +126,7 @@ pub(super) fn store(error: impl Into<redb::Error>) -> Error {
 pub(super) enum StoreError {
     #[error("{} is no store: it was written by another program", .0.display())]
     Foreign(PathBuf),
-    #[error("{} is no store: it is empty; remove it, and a store is created there", .0.display())]
+    #[error("{} is no store: it is empty", .0.display())]
     Empty(PathBuf),
     #[error("{} has the format {found}; this version reads the format {known}", path.display())]
     Format { path: PathBuf, found: u64, known: u64 },

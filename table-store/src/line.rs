@@ -159,7 +159,7 @@ impl Members<'_> {
                     }
                     continue;
                 }
-                name if name.contains(['@', '.']) => return Err(format!("`{name}` is not known")),
+                name if !row_json::can_carry(name) => return Err(format!("`{name}` is not known")),
                 name => {
                     self.push(&mut properties, name, value)?;
                     continue;

@@ -254,16 +254,26 @@ impl<B: Backend> Backend for Faulty<B> {
 }
 
 /// The clock of the inner backend, on which the time of late answers has passed.
+impl<B: Backend> Faulty<B> {
+    /// Adds the time that has passed by the faults.
+    fn later(&self, time: Ticks) -> Ticks {
+        // A tick is 100 ns.
+        let ticks = u64::try_from(self.faults.lock().passed.as_nanos() / 100).unwrap_or(u64::MAX);
+        Ticks::new(time.get().saturating_add(ticks)).unwrap_or(Ticks::MAX)
+    }
+}
+
 impl<B: Backend> Clock for Faulty<B> {
     fn monotonic(&self) -> Duration {
         self.inner.describe().clock.monotonic() + self.faults.lock().passed
     }
 
     fn wall(&self) -> Ticks {
-        let (time, passed) = (self.inner.describe().clock.wall(), self.faults.lock().passed);
-        // A tick is 100 ns.
-        let ticks = u64::try_from(passed.as_nanos() / 100).unwrap_or(u64::MAX);
-        Ticks::new(time.get().saturating_add(ticks)).unwrap_or(Ticks::MAX)
+        self.later(self.inner.describe().clock.wall())
+    }
+
+    fn earliest(&self) -> Ticks {
+        self.later(self.inner.describe().clock.earliest())
     }
 
     fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()> {

@@ -312,6 +312,10 @@ impl<B: Backend, O: Observer<B> + Send + Sync> Clock for Scheduled<B, O> {
         self.inner.describe().clock.wall()
     }
 
+    fn earliest(&self) -> Ticks {
+        self.inner.describe().clock.earliest()
+    }
+
     /// A retry takes no time: the request that is tried again waits until the test grants it. The wait for an answer never
     /// ends: the test decides which request is answered.
     ///

@@ -46,6 +46,13 @@ impl Answer {
         Self { status, headers: Vec::new(), body: Vec::new(), delay: Duration::ZERO, arrived: 0 }
     }
 
+    /// Sets another status.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
     /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {

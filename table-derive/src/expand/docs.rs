@@ -6,7 +6,7 @@ use super::example;
 use crate::{
     check::names::is_filter_word,
     encoding::Encoding,
-    model::{Access, Content, Entity, Index, Key, Layout, Part},
+    model::{Access, Content, Entity, Index, Key, Layout, Part, Property},
     names::list,
 };
 
@@ -23,13 +23,12 @@ pub(super) fn key_column(entity: &Entity, field: usize) -> String {
 }
 
 /// Documents a column that is a property.
-pub(super) fn property_column(name: &str) -> String {
-    let filter = if is_filter_word(name) {
-        " The service reads this name as a word of its filters, so it has none."
-    } else {
-        ""
-    };
-    format!("The property `{name}`.{filter}")
+pub(super) fn property_column(property: &Property) -> String {
+    let name = &property.name.value;
+    if property.prefix.is_none() && is_filter_word(name) {
+        return format!("The property `{name}`. The service reads this name as a word of its filters, so it has none.");
+    }
+    format!("The property `{name}`.")
 }
 
 /// Documents a column of a struct in a field, or of a variant.

@@ -147,7 +147,7 @@ impl PointerReader {
         let filter = self.filter.as_ref();
         let client = self.tables.reader();
         if !self.entities.is_visible(&row)?
-            || !self.entities.shows(&row, || client.now())?
+            || !self.entities.shows(&row, || client.earliest())?
             || filter.is_some_and(|filter| !filter.holds(row.properties))
         {
             return Ok(false);

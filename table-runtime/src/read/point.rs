@@ -23,7 +23,7 @@ async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>,
     let (layout, table) = (plan.layout_number(), plan.layout().table_of(partition, row)?);
     let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
     let is_copy = plan.layout().is_copy();
-    let now = || tables.reader().now();
+    let now = || tables.reader().earliest();
     let mut check_row = |row: RowRef<'_>| {
         if (!is_primary || visible.is_visible(&row)?)
             && (!is_copy || !visible.is_skipped(&row)?)
@@ -79,7 +79,7 @@ async fn read_through_pointer(
         let owner = indexed_entity.owner(pointer.as_ref())?;
         let mut is_match = false;
         let mut check_row = |row: RowRef<'_>| {
-            if visible.is_visible(&row)? && visible.shows(&row, || backend.now())? {
+            if visible.is_visible(&row)? && visible.shows(&row, || backend.earliest())? {
                 let pointer =
                     Some(IndexRowRef { layout: indexed_entity.layout_number, partition_key, row_key, is_list: false });
                 is_match = read(&FoundRow {

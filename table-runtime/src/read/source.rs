@@ -204,7 +204,7 @@ impl Source {
     /// cursor adds. They are no part of the hash of the query, because each page has its own moment. The rows are checked all
     /// the same.
     fn add_times(&self, scans: &mut [Scan]) {
-        let now = self.pages.backend.now();
+        let now = self.pages.backend.earliest();
         for scan in scans {
             if let Some(narrowed) = self.entities.narrowed(scan, self.layout_info, now) {
                 *scan = narrowed;

@@ -349,7 +349,7 @@ impl<'a> Now<'a> {
     }
 
     pub fn get(&mut self) -> Ticks {
-        *self.1.get_or_insert_with(|| self.0.now())
+        *self.1.get_or_insert_with(|| self.0.earliest())
     }
 }
 

@@ -41,7 +41,7 @@ pub use reader::{ReadPart, RowReader, Selection};
 pub use table_store::{Line, TableRow};
 pub use writer::RowWriter;
 
-use table_store::{Error, PropertiesRef, RowId, RowRef, ValueRef};
+use table_store::{Error, PropertiesRef, RowId, RowRef, ValueRef, unstable::row_json};
 
 use crate::{client::tables::Record, model::entity::TableEntity};
 
@@ -64,7 +64,7 @@ pub enum TransferError {
         problem: String,
     },
     /// A stored property, which another program wrote, has a value of none of the service's types, or a name with `@` or
-    /// with `odata.` at its begin. It cannot be copied without a loss.
+    /// `.`, such as `odata.kind`. It cannot be copied without a loss.
     #[error("{row}: the property `{property}` cannot be copied: {found}")]
     Unreadable {
         /// The row.
@@ -103,9 +103,7 @@ fn check(table: &str, row: RowRef<'_>) -> Result<(), TransferError> {
     for (name, value) in row.properties {
         let found = match value {
             ValueRef::Unreadable(found) => found,
-            _ if name.contains('@') || name.starts_with("odata.") => {
-                "its name is that of an annotation in JSON, so no request could write it"
-            }
+            _ if !row_json::can_carry(name) => "in JSON, its name is that of an annotation",
             _ => continue,
         };
         let (property, found) = (name.to_owned(), found.to_owned());

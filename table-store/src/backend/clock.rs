@@ -19,6 +19,12 @@ pub trait Clock: Send + Sync {
     /// Returns the date and the time of day. It may jump.
     fn wall(&self) -> Ticks;
 
+    /// Returns the earliest time that it may be now. Callers judge by it whether something has expired, so that nothing is
+    /// hidden or deleted too early. A store that is sure of its clock returns [`wall`](Self::wall).
+    fn earliest(&self) -> Ticks {
+        self.wall()
+    }
+
     /// Waits for this time, as [`monotonic`](Self::monotonic) measures it.
     fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()>;
 }

@@ -113,9 +113,14 @@ impl Client {
         self.describe().clock.monotonic()
     }
 
-    /// Returns the date and the time of day by the store's clock.
+    /// Returns the date and the time of day by the store's clock, for a time that is stored.
     pub fn now(&self) -> Ticks {
         self.describe().clock.wall()
+    }
+
+    /// Returns the earliest time that it may be by the store's clock, for judging what has expired.
+    pub fn earliest(&self) -> Ticks {
+        self.describe().clock.earliest()
     }
 
     /// Waits before retrying an operation that lost a race to another writer.

@@ -41,6 +41,11 @@ pub fn write_members(json: &mut Vec<u8>, partition_key: &str, row_key: &str, pro
     }
 }
 
+/// Checks whether JSON can have a property of this name. A name with `@` or `.` is that of an annotation.
+pub fn can_carry(name: &str) -> bool {
+    !name.contains(['@', '.'])
+}
+
 /// The name of a property without quotes, escaped.
 struct PropertyName<'a>(Cow<'a, str>);
 

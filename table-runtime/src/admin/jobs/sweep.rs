@@ -171,7 +171,7 @@ async fn run(
     mut on_progress: SweepCallback<'_>,
 ) -> Result<SweepProgress> {
     let write = Write::new(tables.clone(), schema)?;
-    let now = tables.backend().now();
+    let now = tables.backend().earliest();
     let sweepings = Sweepings { lifecycle: schema.lifecycle, in_bin, now };
     if sweepings.condition().is_none() {
         return Ok(SweepProgress::default());
@@ -190,7 +190,7 @@ async fn run(
     let mut progress = SweepProgress::default();
     while let Some(page) = scan.next().await? {
         // An answer of the service may have set the clock back.
-        let sweepings = Sweepings { now: now.min(tables.backend().now()), ..sweepings };
+        let sweepings = Sweepings { now: now.min(tables.backend().earliest()), ..sweepings };
         let mut found = Vec::new();
         let mut reads: Vec<BoxFuture<'_, Result<Option<FoundEntity>>>> = Vec::new();
         for row in page.rows.iter() {

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use table_store::{
-    Condition, Guid, Operator, Properties, PropertiesRef, PropertyType, Ticks, Value, ValueRef, unstable::PropertyName,
+    Condition, Guid, Operator, Properties, PropertiesRef, PropertyType, Ticks, Value, ValueRef,
+    unstable::{PropertyName, limits},
 };
 
 use super::{
@@ -185,7 +186,10 @@ impl Within {
             } else if !whole.always().any(|name| compared.contains(&name.to_string())) {
                 let always = whole.names().zip(whole.info.parts).filter(|(_, part)| part.is_always);
                 let exists = always.map(|(name, part)| (name, exists(name, part.edm)));
-                let Some((name, exists)) = exists.min_by_key(|(_, exists)| exists.comparisons()) else { continue };
+                let cost = |name: &PropertyName<'_>, exists: &Condition| {
+                    (limits::is_filter_word(&name.to_string()), exists.comparisons())
+                };
+                let Some((name, exists)) = exists.min_by_key(|(name, exists)| cost(name, exists)) else { continue };
                 compared.push(name.to_string());
                 conditions.push(exists);
             }

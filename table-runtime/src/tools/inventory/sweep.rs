@@ -86,7 +86,8 @@ impl Inventory {
         };
         let Some(primary) = entity.primary().filter(|_| entity.moved.is_none()) else { return Ok(swept) };
         let client = tables.backend();
-        let sweepings = Sweepings { lifecycle: entity.lifecycle(), in_bin: options.deleted_before, now: client.now() };
+        let sweepings =
+            Sweepings { lifecycle: entity.lifecycle(), in_bin: options.deleted_before, now: client.earliest() };
         // Without a condition, no entity would be removed.
         let Some(condition) = sweepings.condition() else { return Ok(swept) };
         for table in self.tables_of(primary) {
@@ -99,7 +100,7 @@ impl Inventory {
                 }
                 let rows = client.next_page(&scan, &mut progress).await?;
                 // An answer of the service may have set the clock back.
-                let sweepings = Sweepings { now: sweepings.now.min(client.now()), ..sweepings };
+                let sweepings = Sweepings { now: sweepings.now.min(client.earliest()), ..sweepings };
                 let mut found: Vec<Row> = Vec::new();
                 for row in rows.iter().filter(|row| self.is_committed(table, *row, entity)) {
                     match sweepings.include(table, row) {

@@ -251,11 +251,17 @@ impl RowReader {
         let partitions = Partitions::One(Record::INFO.layouts[0].partition_prefix.to_owned());
         // Neither bounds nor the number of rows that the user has selected.
         let scan = Scan { partitions, ..Scan::all(table.to_owned()) };
-        let page = match self.backend.query(&scan, None).await {
-            Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) => return Ok(false),
-            page => page?,
-        };
-        Ok(page.rows.iter().any(|row| is_record(row.partition_key, row.properties)))
+        let mut progress = Progress::default();
+        while !progress.has_ended() {
+            let rows = match self.backend.next_page(&scan, &mut progress).await {
+                Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) => return Ok(false),
+                rows => rows?,
+            };
+            if rows.iter().any(|row| is_record(row.partition_key, row.properties)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the hash of a catalog's rows.

@@ -163,7 +163,7 @@ impl Write {
                 continue;
             }
             if has_value && found.pending.is_none() {
-                match found.standing(&self.schema, self.backend().now())? {
+                match found.standing(&self.schema, self.backend().earliest())? {
                     Standing::Expired if self.takes_over => {
                         if self.expire(EntityWrite::expire(found)).await? {
                             return Ok(true);

@@ -227,7 +227,7 @@ impl Planned<'_> {
         if owner != *self.keys
             && let Some(taken) = write.owner_of(layout, at, &owner).await?
         {
-            return match taken.standing(&write.schema, write.backend().now())? {
+            return match taken.standing(&write.schema, write.backend().earliest())? {
                 // Then the row is missing, or another writer was faster.
                 Standing::Expired if write.takes_over => write.expire(EntityWrite::expire(taken)).await.map(|_| None),
                 standing => Err(write.violation(layout, at, self.keys, (&owner, standing))),

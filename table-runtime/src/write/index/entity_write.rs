@@ -303,7 +303,7 @@ impl BegunWrite {
             }
             return Ok(self.before(found));
         }
-        match found.standing(&write.schema, write.backend().now())? {
+        match found.standing(&write.schema, write.backend().earliest())? {
             Standing::Expired => Ok(self.before(found).map(|before| Before { has_expired: true, ..before })),
             standing => Err(Error::AlreadyExists(Refused::from(self.row_id()?).in_bin(standing == Standing::InBin))),
         }
@@ -316,7 +316,7 @@ impl BegunWrite {
     pub(super) fn check_present(&self) -> Result<()> {
         let Some(old) = &self.entity.old else { return Ok(()) };
         let judges = old.until.is_some() && self.entity.verb.judges_time();
-        if judges && old.has_expired(self.write.backend().now()) {
+        if judges && old.has_expired(self.write.backend().earliest()) {
             return Err(Error::NotFound(self.row_id()?.into()));
         }
         Ok(())
@@ -327,7 +327,7 @@ impl BegunWrite {
         if schema.lifecycle.expires.is_none() || found.pending.is_some() {
             return Ok(false);
         }
-        Ok(found.standing(schema, self.write.backend().now())? == Standing::Expired)
+        Ok(found.standing(schema, self.write.backend().earliest())? == Standing::Expired)
     }
 
     /// Returns what a write goes on from; `None` if it inserts the entity.

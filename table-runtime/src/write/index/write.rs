@@ -351,7 +351,7 @@ impl Write {
         let lifecycle = self.schema.lifecycle;
         let standing = match lifecycle {
             Lifecycle::NONE => Ok(Standing::Visible),
-            _ => lifecycle.standing(self.schema.table(), row.as_ref(), self.backend().now()),
+            _ => lifecycle.standing(self.schema.table(), row.as_ref(), self.backend().earliest()),
         };
         // A row of another kind may have another property of the name.
         EntityState::Committed(standing.unwrap_or(Standing::Visible))

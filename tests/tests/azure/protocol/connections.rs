@@ -133,6 +133,11 @@ fn an_invalid_configuration_is_refused_by_build() {
         (builder().endpoint("https://s3cr3t@a"), "must not hold a user"),
         (builder().endpoint("https://a/?sig=s3cr3t"), "must not hold a query"),
         (builder().secondary_endpoint("https://s3cr3t@a"), "in the secondary region, the table endpoint must not hold"),
+        (builder().endpoint("https://acc.table.core.windows.net/Posts"), "ends with `/Posts`"),
+        (
+            builder().secondary_endpoint("https://acc-secondary.table.core.windows.net/Posts"),
+            "in the secondary region, the table endpoint ends with `/Posts`",
+        ),
         (builder().max_attempts(0), "max_attempts"),
         (builder().timeout(Duration::ZERO), "timeout of 0"),
         (

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use futures_util::future::try_join_all;
 use table_runtime::{
-    Error, Stored, TableEntity, Tables,
+    Error, Stored, TableEntity, Tables, Value,
     backend::{Action, AzureBackend, BackendExt, IfMatch},
     transfer::{Line, RowReader, Selection, TableRow, TransferError},
 };
@@ -45,7 +45,8 @@ fn minutes_ahead(tables: &Tables) -> i64 {
 }
 
 /// A kind of request, and what its caller is told.
-const COLUMNS: [&str; 6] = ["get", "query", "write", "deletion", "creation of a table", "deletion of a table"];
+const COLUMNS: [&str; 7] =
+    ["get", "query", "write", "deletion", "transaction", "creation of a table", "deletion of a table"];
 
 /// Sends a request of this kind, and returns what the caller is told.
 async fn told(service: &AzureBackend, column: &str) -> Result<&'static str> {
@@ -56,6 +57,7 @@ async fn told(service: &AzureBackend, column: &str) -> Result<&'static str> {
             service.query(&scan(), None).await.map(|page| if page.rows.is_empty() { "no rows" } else { "the rows" })
         }
         "write" => service.execute_group(&insert()).await.map(|_| "done"),
+        "transaction" => service.execute_group(&transaction()).await.map(|_| "done"),
         "deletion" => service.execute_group(&delete).await.map(|_| "done"),
         "creation of a table" => {
             service.create_table("Posts").await.map(|is_new| if is_new { "done" } else { "exists" })
@@ -80,6 +82,11 @@ async fn told(service: &AzureBackend, column: &str) -> Result<&'static str> {
 /// Returns the answers, with the first cell of their rows.
 fn answers() -> Vec<(&'static str, Step)> {
     let json = |body: &str| Answer::new(200).json(body);
+    // The message of a transaction begins with the number of the operation.
+    let error = |status, code: &str| {
+        let message = format!(r#"{{"lang":"en-US","value":"0:Says {code}."}}"#);
+        Answer::new(status).json(format!(r#"{{"odata.error":{{"code":"{code}","message":{message}}}}}"#))
+    };
     let answers = [
         ("200, the row", json(ROW)),
         ("200, another row", json(&ROW.replace("\"r\"", "\"s\""))),
@@ -96,6 +103,9 @@ fn answers() -> Vec<(&'static str, Step)> {
         ("200, no body", Answer::new(200)),
         ("201", Answer::new(201).header("ETag", ETAG).json(ROW)),
         ("202", Answer::new(202).header("ETag", ETAG)),
+        ("202, a transaction that is done", batch(fixture!("transaction_done.http"))),
+        ("202, a transaction that is refused", batch(fixture!("transaction_failed.http"))),
+        ("200, a transaction that is done", batch(fixture!("transaction_done.http")).with_status(200)),
         ("203, as a proxy changes it", Answer::new(203).header("ETag", ETAG).json(ROW)),
         ("204", written()),
         ("204 without an ETag", Answer::new(204)),
@@ -103,14 +113,17 @@ fn answers() -> Vec<(&'static str, Step)> {
         ("302 to a login page", Answer::new(302).header("Location", "/login").body(LOGIN)),
         ("304", Answer::new(304)),
         ("400 with a code", error(400, "InvalidInput")),
-        ("401, 403 or 407 of a proxy", Answer::new(407).body(LOGIN)),
+        ("401 of a proxy", Answer::new(401).body(LOGIN)),
+        ("403 of a proxy", Answer::new(403).body(LOGIN)),
+        ("407 of a proxy", Answer::new(407).body(LOGIN)),
         ("404 `ResourceNotFound`", error(404, "ResourceNotFound")),
         ("404 `TableNotFound`", error(404, "TableNotFound")),
         ("404 of a proxy", Answer::new(404).body(LOGIN)),
         ("409 `EntityAlreadyExists`", error(409, "EntityAlreadyExists")),
         ("409 `TableAlreadyExists`", error(409, "TableAlreadyExists")),
         ("409 of a proxy", Answer::new(409).body(LOGIN)),
-        ("412", error(412, "UpdateConditionNotSatisfied")),
+        ("412 with a code", error(412, "UpdateConditionNotSatisfied")),
+        ("412 of a proxy", Answer::new(412).body(LOGIN)),
         ("429", Answer::new(429)),
         ("500", error(500, "InternalError")),
         ("501", error(501, "NotImplemented")),
@@ -173,7 +186,7 @@ async fn an_answer_that_is_no_list_is_no_empty_list_of_tables() -> Result<()> {
         server.then(Answer::new(200).body(body.clone()));
         let listed = service.list_tables("").await;
         match (&listed, expected) {
-            (Ok(names), Ok(count)) => assert_eq!(names.len(), count, "{body}"),
+            (Ok(found), Ok(count)) => assert_eq!(found.len(), count, "{body}"),
             (Err(error @ Error::Service(_)), Err(expected)) => {
                 assert!(error.to_string().contains(expected), "{body}: {error}");
             }
@@ -264,8 +277,55 @@ async fn only_the_service_sets_the_clock() -> Result<()> {
     assert_eq!(server.left(), 0, "and nothing was deleted");
 
     assert_eq!(read(dated(Answer::new(400), "3", DAYS * 60)).await, DAYS, "two answers agree");
-    assert_eq!(read(dated(Answer::new(400), "4", 0)).await, 0, "the earlier of two times");
+    assert_eq!(read(dated(Answer::new(400), "4", 0)).await, DAYS);
     assert_eq!(read(dated(Answer::new(400), "5", DAYS * 60)).await, DAYS, "the other one was wrong");
+    Ok(())
+}
+
+/// A sweep removes what has expired by the service's clock, and nothing because of one answer with another date.
+#[tokio::test]
+async fn a_sweep_does_not_believe_one_answer_about_the_time() -> Result<()> {
+    const DAY: i64 = 24 * 60 * 60;
+    let page = || Answer::new(200).json(format!(r#"{{"value":[{}]}}"#, live_session()));
+    for seconds in [0, 10 * DAY, -10 * DAY] {
+        let (server, service) = scripted().await?;
+        let tables = Tables::new(service);
+        server.then(dated(page(), "1", seconds));
+        assert_eq!(Session::by_key("ann").all(&tables).await?.len(), 1);
+        server.clear();
+        server.then(page());
+        let swept = tables.sweep::<Session>().await;
+        let requests = server.requests();
+        assert!(requests.iter().all(|request| request.method == "GET"), "{seconds}: {requests:#?}");
+        assert!(swept.as_ref().is_ok_and(|swept| swept.removed == 0), "{seconds}: {swept:?}");
+    }
+    Ok(())
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Notes", soft_delete = deleted)]
+struct Note {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    deleted: Option<SystemTime>,
+}
+
+/// The time at which a row was put into the bin decides when it is deleted for good.
+#[tokio::test]
+async fn a_time_that_is_stored_does_not_believe_one_answer() -> Result<()> {
+    let row = r#"{"PartitionKey":"ann","RowKey":"0000000001","Timestamp":"2024-03-01T10:11:12.1234567Z"}"#;
+    for seconds in [-864_000, 864_000] {
+        let (server, service) = scripted().await?;
+        let tables = Tables::new(service);
+        server.then(dated(Answer::new(200).json(row), "1", seconds)).then(written());
+        tables.soft_delete(Note::key("ann", 1)).await?;
+        let requests = server.requests();
+        let stored = &requests.last().context("a write")?.body;
+        let now = humantime(SystemTime::now());
+        assert!(stored.contains(&format!(r#""Deleted":"{}"#, &now[..13])), "{seconds}: {stored} at {now}");
+    }
     Ok(())
 }
 
@@ -398,6 +458,9 @@ async fn a_token_that_the_scan_has_sent_before_is_an_error_and_new_ones_go_on() 
     Ok(())
 }
 
+/// Returns the row key of an error of a kind.
+type RowOf = fn(&Error) -> Option<&str>;
+
 /// Returns the answer to a transaction that was refused without the index of the operation.
 fn refused_without_index(status: &str, code: &str) -> Answer {
     let answer = fixture!("transaction_failed.http").replace("409 Conflict", status);
@@ -421,10 +484,9 @@ async fn the_refused_row_of_a_transaction_is_found_if_the_answer_does_not_name_i
     let twice = || {
         group([("r1", Action::Insert(number())), ("r2", Action::Upsert(number())), ("r3", Action::Insert(number()))])
     };
-    type Found = fn(&Error) -> Option<&str>;
-    let exists: Found = |error| if let Error::AlreadyExists(row) = error { Some(&row.row_key) } else { None };
-    let missing: Found = |error| if let Error::NotFound(row) = error { Some(&row.row_key) } else { None };
-    let changed: Found = |error| if let Error::ConditionNotMet(row) = error { Some(&row.row_key) } else { None };
+    let exists: RowOf = |error| if let Error::AlreadyExists(row) = error { Some(&row.row_key) } else { None };
+    let missing: RowOf = |error| if let Error::NotFound(row) = error { Some(&row.row_key) } else { None };
+    let changed: RowOf = |error| if let Error::ConditionNotMet(row) = error { Some(&row.row_key) } else { None };
     for (answer, write, reads, found, expected) in [
         (
             refused_without_index("409 Conflict", "EntityAlreadyExists"),
@@ -457,11 +519,23 @@ async fn the_refused_row_of_a_transaction_is_found_if_the_answer_does_not_name_i
         assert_eq!(found(&error), Some(expected), "{error:?}");
         assert_eq!(server.requests().len(), 1 + count);
     }
-    // Another writer has removed the row meanwhile.
+    // Another writer has removed the row meanwhile: the transaction is sent again.
+    let refused = || refused_without_index("409 Conflict", "EntityAlreadyExists");
     let (server, service) = scripted().await?;
-    server.then(refused_without_index("409 Conflict", "EntityAlreadyExists")).then(absent()).then(absent());
-    let error = service.execute_group(&twice()).await.expect_err("a refusal");
-    assert!(matches!(&error, Error::Service(error) if error.message.contains("does not say which row")), "{error:?}");
+    let two = transaction();
+    server.then_all([refused(), absent(), batch(fixture!("transaction_done.http"))]);
+    assert_eq!(service.execute_group(&two).await?, [Some(etag()), None]);
+    // It is not known.
+    server.then_all([refused(), absent(), refused(), absent(), refused(), absent()]);
+    let unknown = service.execute_group(&two).await.expect_err("a refusal");
+    assert!(matches!(&unknown, Error::Service(error) if error.message.contains("no row shows it")), "{unknown:?}");
+    server.then(refused()).then(error(400, "InvalidInput"));
+    let unread = service.execute_group(&two).await.expect_err("a refusal");
+    assert!(
+        matches!(&unread, Error::Service(error) if error.message.contains("cannot be read: get of Posts")),
+        "{unread:?}"
+    );
+    assert_eq!(server.left(), 0);
     Ok(())
 }
 
@@ -571,5 +645,22 @@ async fn properties_that_cannot_be_carried_are_errors_of_their_row() -> Result<(
             assert_eq!((row.row_key.as_str(), found.as_str()), ("r", property));
         }
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn dumped_names_are_escaped() -> Result<()> {
+    let (server, service) = scripted().await?;
+    let tables = Tables::new(service);
+    let row = ROW.replace('}', r#","a\"b":1,"c\\d@odata.type":"Edm.Int64","c\\d":"2","e-f":"x"}"#);
+    server.then(Answer::new(200).json(r#"{"value":[{"TableName":"Post"}]}"#));
+    server.then(Answer::new(200).json(format!(r#"{{"value":[{row}]}}"#)));
+    let mut dumped = Vec::new();
+    tables.dump(&mut dumped).await?;
+    let lines = String::from_utf8(dumped)?;
+    let Ok(Line::Row(row)) = lines.lines().nth(1).context("the row")?.parse() else { panic!("{lines}") };
+    let properties: Vec<_> = row.properties.iter().map(|(name, value)| (name, value.to_value())).collect();
+    let (one, two, text) = (Value::Int32(1), Value::Int64(2), Value::String("x".into()));
+    assert_eq!(properties, [("a\"b", one), ("c\\d", two), ("e-f", text)], "{lines}");
     Ok(())
 }
