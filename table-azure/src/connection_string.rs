@@ -202,7 +202,7 @@ mod tests {
     fn quotes_around_the_text_and_around_values_are_removed() -> Result<()> {
         for text in [
             r#""AccountName=acc;AccountKey=YQ==""#,
-            r#" 'AccountName=acc;AccountKey=YQ==' "#,
+            " 'AccountName=acc;AccountKey=YQ==' ",
             r#"AccountName=acc;AccountKey="YQ==""#,
             r#"AccountName='acc';AccountKey="YQ==";"#,
             r#"'AccountName=acc;AccountKey="YQ=="'"#,

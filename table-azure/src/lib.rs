@@ -29,7 +29,7 @@ use table_store::{
         Action, Backend, BoxFuture, Continuation, Description, Grant, Group, IfMatch, Operation, Page, ReadRequest,
         ReadTarget, Reader, RemoteService, Replication, Sas, Scan, StoreView, TableRequest, Written,
     },
-    unstable::{Progress, observe, order},
+    unstable::{Progress, client::TOKEN_REPEATED, observe, order},
 };
 use tracing::{Instrument, Span, debug, debug_span, field, field::Empty, warn};
 
@@ -405,12 +405,13 @@ impl AzureBackend {
             let (answer, read_in) = answer.map_err(|failure| failure.into_error(table, operation))?;
             region = Some(read_in);
             let token = answer.token(&CONTINUATION_TABLE);
+            if !progress.advance(token.map(|partition_key| Continuation { partition_key, row_key: None })) {
+                return Err(answer.unreadable(table, operation, TOKEN_REPEATED));
+            }
             match entity::read_tables(&answer.body) {
                 Ok(read) => names.extend(read.into_iter().filter(|name| name.starts_with(prefix))),
                 Err(problem) => return Err(answer.unreadable(table, operation, problem)),
             }
-            let next = token.map(|partition_key| Continuation { partition_key, row_key: None });
-            progress.advance(table, operation, next)?;
         }
         names.sort_unstable();
         Ok(names)
@@ -647,9 +648,6 @@ impl<'a> Call<'a> {
 /// Operations that may take long although the service is not overloaded. A query, for instance, takes up to 5 seconds
 /// if it has to look at many rows.
 const MAY_TAKE_LONG: [&str; 4] = ["query", "list tables", "create table", "delete table"];
-
-/// Problem of an answer whose continuation token does not advance. A scan that continued there would never end.
-const TOKEN_REPEATED: &str = "its continuation token is the one that was sent, so the scan does not advance";
 
 const MINIMAL: HeaderValue = HeaderValue::from_static("application/json;odata=minimalmetadata");
 

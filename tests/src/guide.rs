@@ -14,10 +14,7 @@ use table_runtime::{
     transfer::{ReadPart, RowReader, Selection},
 };
 
-use crate::picture;
-
-const BEGIN: &str = "<!-- rows: begin -->\n";
-const END: &str = "<!-- rows: end -->";
+use crate::{documented, picture};
 
 /// The table of the catalog, whose rows no page shows.
 const CATALOG: &str = "TableLayouts";
@@ -61,12 +58,8 @@ enum EntityKey {
 pub async fn shows(page: &str, tables: &Tables) {
     let shown = read(tables).await;
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../table-runtime/src/guide"));
-    compare(&folder.join(format!("{page}.svg")), |_| picture::draw(&shown));
-    compare(&folder.join(format!("{page}.md")), |text| {
-        let (before, rest) = text.split_once(BEGIN).unwrap_or_else(|| panic!("{page}.md has no {BEGIN}"));
-        let (_, after) = rest.split_once(END).unwrap_or_else(|| panic!("{page}.md has no {END}"));
-        format!("{before}{BEGIN}\n{}\n{END}{after}", table(&shown))
-    });
+    compare(&folder.join(format!("{page}.svg")), &picture::draw(&shown));
+    has(page, "rows", &table(&shown));
 }
 
 /// Checks that the page has this text between the comments `<!-- name: begin -->` and `<!-- name: end -->`.
@@ -74,19 +67,12 @@ pub async fn shows(page: &str, tables: &Tables) {
 /// # Panics
 /// Panics if the page has another text, and `TABLE_GUIDE` is not `overwrite`.
 pub fn has(page: &str, name: &str, shown: &str) {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../table-runtime/src/guide"));
-    let [begin, end] = ["begin", "end"].map(|edge| format!("<!-- {name}: {edge} -->"));
-    compare(&folder.join(format!("{page}.md")), |text| {
-        let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{page}.md has no {begin}"));
-        let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{page}.md has no {end}"));
-        format!("{before}{begin}\n\n{shown}\n\n{end}{after}")
-    });
+    documented::shows(&format!("table-runtime/src/guide/{page}.md"), name, "TABLE_GUIDE", shown).unwrap();
 }
 
 /// Compares a file with its right content, or writes it.
-fn compare(path: &PathBuf, right: impl FnOnce(&str) -> String) {
+fn compare(path: &PathBuf, right: &str) {
     let found = fs::read_to_string(path).unwrap_or_default();
-    let right = right(&found);
     if env::var("TABLE_GUIDE").is_ok_and(|value| value == "overwrite") {
         fs::write(path, right).unwrap();
     } else {

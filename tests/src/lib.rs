@@ -6,6 +6,7 @@ pub use explorer::{explore, form, items, past, plain};
 pub mod anything;
 pub mod azurite;
 pub mod deployed;
+pub mod documented;
 pub mod driven;
 pub mod faulty;
 pub mod filled;

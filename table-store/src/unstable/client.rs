@@ -9,8 +9,12 @@ use crate::{
         Backend, BackendExt, BoxFuture, Continuation, Description, Group, Reach, ReadRequest, ReadTarget, Reader, Scan,
         Sleep, StoreView, TableRequest, Written,
     },
+    error::ServiceError,
     unstable::{limits, observe},
 };
+
+/// Problem of an answer with a continuation that the scan has sent before.
+pub const TOKEN_REPEATED: &str = "its continuation token was sent before, so the scan would never end";
 
 /// A store as a handle sees it: the tables whose names begin with the handle's prefix, by the rest of their names. Counts
 /// the requests and the rows of the user's operation that sends them.
@@ -72,10 +76,10 @@ impl Client {
     /// Returns the next page of a scan, which may be empty.
     ///
     /// # Errors
-    /// Returns the errors of the store, and those of [`Progress::advance`]. The next call tries again.
+    /// Returns the errors of the store, and those of [`advance`](Self::advance). The next call tries again.
     pub async fn next_page(&self, scan: &Scan, progress: &mut Progress) -> Result<RowSet> {
         let page = self.query(scan, progress.next()).await?;
-        progress.advance(&scan.table, "query", page.next)?;
+        self.advance(&scan.table, progress, page.next)?;
         Ok(page.rows)
     }
 
@@ -85,7 +89,23 @@ impl Client {
     /// Returns the errors of [`next_page`](Self::next_page), also after `reader` was called for all rows.
     pub async fn next_page_with(&self, scan: &Scan, progress: &mut Progress, reader: Reader<'_>) -> Result<()> {
         let next = self.query_with(scan, progress.next(), reader).await?;
-        progress.advance(&scan.table, "query", next)
+        self.advance(&scan.table, progress, next)
+    }
+
+    /// Moves a scan of the table to the continuation that its page had.
+    ///
+    /// # Errors
+    /// Returns [`Error::Service`](crate::Error::Service) if the service gave the scan a continuation that it has sent before:
+    /// it would never end. The position stays.
+    pub fn advance(&self, table: &str, progress: &mut Progress, next: Option<Continuation>) -> Result<()> {
+        if self.describe().service.is_none() {
+            progress.follow(next);
+        } else if !progress.advance(next) {
+            let message = format!("the answer cannot be read: {TOKEN_REPEATED}");
+            let error = ServiceError::new(table.to_owned(), "query", 200, String::new(), message, None);
+            return Err(Box::new(error).into());
+        }
+        Ok(())
     }
 
     /// Returns the rows that one transaction can span.

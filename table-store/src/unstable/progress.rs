@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, hash::BuildHasher};
 
-use crate::{Result, backend::Continuation, error::ServiceError};
+use crate::backend::Continuation;
 
 /// Position of a scan: the continuation of its next page.
 ///
@@ -35,25 +35,24 @@ impl Progress {
 
     /// Ends the scan, such as that of a table which does not exist any more.
     pub fn end(&mut self) {
-        (self.next, self.has_ended) = (None, true);
+        self.follow(None);
     }
 
-    /// Moves to the continuation that the page at this position had. The scan of the table has ended if there is none.
-    ///
-    /// # Errors
-    /// Returns [`Error::Service`](crate::Error::Service) if the scan has sent the continuation before. The position stays.
-    pub fn advance(&mut self, table: &str, operation: &'static str, next: Option<Continuation>) -> Result<()> {
+    /// Moves to the continuation that the page at this position had; the scan has ended if there is none. Returns false, and
+    /// stays at this position, if the scan has sent the continuation before.
+    pub fn advance(&mut self, next: Option<Continuation>) -> bool {
         let before = std::mem::replace(&mut self.next, next);
-        if self.next.is_none() {
-            self.has_ended = true;
-        } else if !self.note() {
+        self.has_ended = self.next.is_none();
+        let is_new = self.note();
+        if !is_new {
             self.next = before;
-            let message =
-                "the answer cannot be read: its continuation token was sent before, so the scan would never end";
-            let (code, message) = (String::new(), message.to_owned());
-            return Err(Box::new(ServiceError::new(table.to_owned(), operation, 200, code, message, None)).into());
         }
-        Ok(())
+        is_new
+    }
+
+    /// Moves in the same way to any continuation, of a store that cannot go round in a circle.
+    pub fn follow(&mut self, next: Option<Continuation>) {
+        (self.has_ended, self.next) = (next.is_none(), next);
     }
 
     /// Notes that the next request sends the continuation. Returns false if it was sent before.
@@ -66,10 +65,9 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
 
-    fn token(partition_key: &str, row_key: Option<&str>) -> Option<Continuation> {
-        Some(Continuation { partition_key: partition_key.to_owned(), row_key: row_key.map(str::to_owned) })
+    fn token(partition_key: &str, row_key: Option<&str>) -> Continuation {
+        Continuation { partition_key: partition_key.to_owned(), row_key: row_key.map(str::to_owned) }
     }
 
     #[test]
@@ -77,15 +75,17 @@ mod tests {
         let mut progress = Progress::default();
         assert!(progress.next().is_none() && !progress.has_ended());
         for next in [token("a", None), token("a", Some("")), token("b", None), token("", Some("b"))] {
-            assert!(progress.advance("Posts", "query", next.clone()).is_ok());
-            assert_eq!(progress.next(), next.as_ref());
+            assert!(progress.advance(Some(next.clone())));
+            assert_eq!(progress.next(), Some(&next));
         }
         for before in [token("a", None), token("", Some("b"))] {
-            let error = progress.advance("Posts", "query", before).expect_err("it was sent");
-            assert!(matches!(&error, Error::Service(error) if error.table == "Posts"), "{error}");
+            assert!(!progress.advance(Some(before)) && !progress.has_ended());
+            assert_eq!(progress.next(), Some(&token("", Some("b"))));
         }
-        assert!(progress.advance("Posts", "query", None).is_ok() && progress.has_ended());
-        let mut resumed = Progress::at(token("a", None));
-        assert!(resumed.advance("Posts", "query", token("a", None)).is_err());
+        assert!(progress.advance(None) && progress.has_ended());
+        let mut resumed = Progress::at(Some(token("a", None)));
+        assert!(!resumed.advance(Some(token("a", None))));
+        resumed.follow(Some(token("a", None)));
+        assert_eq!(resumed.next(), Some(&token("a", None)));
     }
 }

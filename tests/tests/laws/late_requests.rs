@@ -3,10 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env,
     fmt::Write as _,
-    fs,
-    path::Path,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -18,6 +15,7 @@ use table_runtime::{
     testing::{Fault, Faulty, Request, Scheduled},
 };
 use tests::{
+    documented,
     driven::{Next, drive},
     items::{self, Fields, ItemKind, Write, fixed, old_store, promised, store},
     plain::Plain,
@@ -359,7 +357,7 @@ async fn a_late_request_does_what_the_table_says() -> Result<()> {
         collect(kind, reach, &mut effects).await.with_context(names)?;
     }
     ensure!(effects.keys().all(|(name, _)| REQUESTS.contains(name)), "{effects:?}");
-    let mut table = String::from("\n| request | ");
+    let mut table = String::from("| request | ");
     table.push_str(&Between::ALL.map(|(_, column)| column).join(" | "));
     table.push_str(" |\n|---|---|---|---|---|---|---|\n");
     for request in REQUESTS {
@@ -370,16 +368,5 @@ async fn a_late_request_does_what_the_table_says() -> Result<()> {
         let cells: Vec<_> = Between::ALL.iter().map(|(_, column)| cell(column)).collect::<Result<_>>()?;
         writeln!(table, "| {request} | {} |", cells.join(" | "))?;
     }
-    table.push('\n');
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/index-protocol.md");
-    let document = fs::read_to_string(&path)?;
-    let (begin, end) = ("<!-- late: begin -->\n", "<!-- late: end -->");
-    let (before, rest) = document.split_once(begin).context("the beginning of the table")?;
-    let (documented, after) = rest.split_once(end).context("the end of the table")?;
-    if env::var("LATE").is_ok_and(|value| value == "overwrite") {
-        fs::write(&path, [before, begin, &table, end, after].concat())?;
-        return Ok(());
-    }
-    ensure!(documented == table, "`LATE=overwrite cargo test --test laws` rewrites the table to\n{table}");
-    Ok(())
+    documented::shows("docs/index-protocol.md", "late", "LATE", &table)
 }

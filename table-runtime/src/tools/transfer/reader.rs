@@ -224,7 +224,7 @@ impl RowReader {
             for row in rows.iter() {
                 check(&table, row)?;
             }
-            self.progress.advance(&table, "query", next)?;
+            self.backend.advance(&table, &mut self.progress, next)?;
             self.rows += rows.len() as u64;
             if self.progress.has_ended() {
                 self.tables.pop_front();

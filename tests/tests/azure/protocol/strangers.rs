@@ -1,10 +1,7 @@
 //! Answers that do not come from the service, and forms that it rarely sends.
 
 use std::{
-    env,
     fmt::Write as _,
-    fs,
-    path::Path,
     time::{Duration, SystemTime},
 };
 
@@ -15,7 +12,10 @@ use table_runtime::{
     backend::{Action, AzureBackend, BackendExt, IfMatch},
     transfer::{Line, RowReader, Selection, TableRow, TransferError},
 };
-use tests::scripted::{Answer, Request, Scripted, Step};
+use tests::{
+    documented,
+    scripted::{Answer, Request, Scripted, Step},
+};
 
 use super::{
     ETAG, ROW, batch, builder, busy, error, etag, fixture, group, insert, number, query, scan, scripted, transaction,
@@ -148,22 +148,11 @@ async fn each_caller_is_told_what_the_table_says() -> Result<()> {
         });
         Ok::<_, anyhow::Error>((title, try_join_all(cells).await?))
     });
-    let mut table = format!("\n| answer | {} |\n|{}\n", COLUMNS.join(" | "), "---|".repeat(COLUMNS.len() + 1));
+    let mut table = format!("| answer | {} |\n|{}\n", COLUMNS.join(" | "), "---|".repeat(COLUMNS.len() + 1));
     for (title, cells) in try_join_all(cells).await? {
         writeln!(table, "| {title} | {} |", cells.join(" | "))?;
     }
-    table.push('\n');
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/service-answers.md");
-    let document = fs::read_to_string(&path)?;
-    let (begin, end) = ("<!-- statuses: begin -->\n", "<!-- statuses: end -->");
-    let (before, rest) = document.split_once(begin).context("the beginning of the table")?;
-    let (documented, after) = rest.split_once(end).context("the end of the table")?;
-    if env::var("STATUSES").is_ok_and(|value| value == "overwrite") {
-        fs::write(&path, [before, begin, &table, end, after].concat())?;
-        return Ok(());
-    }
-    ensure!(documented == table, "`STATUSES=overwrite cargo test --test azure` rewrites the table to\n{table}");
-    Ok(())
+    documented::shows("docs/service-answers.md", "statuses", "STATUSES", &table)
 }
 
 #[tokio::test]
