@@ -16,7 +16,7 @@ use super::headers::{self, REQUEST_ID};
 /// Resolution of the header `Date`, in milliseconds.
 const RESOLUTION: i64 = 1000;
 /// Change of the correction that one answer alone does not prove, in milliseconds.
-const JUMP: i64 = 5 * 60 * 1000;
+const JUMP: u64 = 5 * 60 * 1000;
 /// The service refuses a signature that is 15 minutes away from its clock. Its answer may be some time on its way. In
 /// milliseconds.
 const SIGNATURE: u64 = 14 * 60 * 1000;
@@ -104,8 +104,7 @@ impl ServiceClock {
         let (date, sent, received) = (unix(answer.date), unix(sent), unix(received));
         // The host's clock may have been set back meanwhile.
         let (least, most) = (date - received, (date + RESOLUTION - sent).max(date - received));
-        let near =
-            |before: i64| Some(before.clamp(least, most)).filter(|now| now.abs_diff(before) <= JUMP.unsigned_abs());
+        let near = |before: i64| Some(before.clamp(least, most)).filter(|now| now.abs_diff(before) <= JUMP);
         let mut correction = self.lock();
         let present = correction.difference.unwrap_or_default();
         let confirmed = correction.doubtful.as_ref().filter(|doubtful| doubtful.request != answer.request);

@@ -265,16 +265,17 @@ impl RequestFailure {
     }
 
     /// Converts the failure of a read, or of a write that was not applied, into an error.
-    pub(super) fn into_error(self, table: &str, operation: &'static str) -> Error {
-        let (text, note, table, Self { problem, request }) = (self.to_string(), self.note(), table.to_owned(), self);
+    pub(super) fn into_error(mut self, table: &str, operation: &'static str) -> Error {
+        let text = self.to_string();
+        if let Some(note) = self.note() {
+            self.add(note);
+        }
+        let (table, Self { problem, request }) = (table.to_owned(), self);
         let (status, code, message) = match problem {
             Problem::Unsent { reason, .. } | Problem::Lost(reason) => {
                 return Error::NoAnswer { table, operation, reason, request: request.map(Box::new) };
             }
             Problem::Unusable { status, .. } => (status, String::new(), text),
-            Problem::Refused(Refusal { status, code, message, .. }) if let Some(note) = note => {
-                (status, code, if message.is_empty() { note.to_owned() } else { format!("{message} ({note})") })
-            }
             Problem::Refused(Refusal { status, code, message, .. }) => match code.as_str() {
                 "TableNotFound" => return Error::TableNotFound(Refused::new(table, request)),
                 "TableBeingDeleted" => return Error::TableBeingDeleted(Refused::new(table, request)),
@@ -297,8 +298,7 @@ impl RequestFailure {
     /// Adds to the message of a refusal.
     pub(super) fn add(&mut self, text: &str) {
         if let Problem::Refused(Refusal { message, .. }) = &mut self.problem {
-            let separator = if message.is_empty() { "" } else { " " };
-            *message = format!("{message}{separator}({text})");
+            *message = if message.is_empty() { text.to_owned() } else { format!("{message} ({text})") };
         }
     }
 

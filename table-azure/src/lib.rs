@@ -491,27 +491,22 @@ impl AzureBackend {
                 Ok(etags) => return Ok(etags),
                 Err(failure) => failure,
             };
-            match self.refused_operation(group, &mut failure).await {
+            let unknown = match self.refused_operation(group, &mut failure).await {
                 Ok(Some(at)) => {
                     let (table, partition_key) = (group.table.to_string(), group.partition_key.clone());
                     let row_key = group.operations[at].row_key.clone();
                     return Err(failure.into_write_error(group.name(), RowId { table, partition_key, row_key }));
                 }
                 // Another writer has removed what was in the way. A refused write can be sent again.
-                Ok(None) if attempt < self.retry.attempts => attempt += 1,
-                Ok(None) => {
-                    failure
-                        .add("nothing was written; the answer does not say which row was refused, and no row shows it");
-                    return Err(failure.into_error(&group.table, group.name()));
+                Ok(None) if attempt < self.retry.attempts => {
+                    attempt += 1;
+                    continue;
                 }
-                Err(unread) => {
-                    failure.add(&format!(
-                        "nothing was written; the answer does not say which row was refused, and the rows cannot be read: \
-                         {unread}"
-                    ));
-                    return Err(failure.into_error(&group.table, group.name()));
-                }
-            }
+                Ok(None) => "no row shows it".to_owned(),
+                Err(unread) => format!("the rows cannot be read: {unread}"),
+            };
+            failure.add(&format!("nothing was written; the answer does not say which row was refused, and {unknown}"));
+            return Err(failure.into_error(&group.table, group.name()));
         }
     }
 

@@ -80,7 +80,7 @@ impl OwnTransport {
             }
             Ok(None) => Err(refused),
             Err(reason) => {
-                refused.add(&format!("and no other token: {reason}"));
+                refused.add(&format!("no other token: {reason}"));
                 Err(refused)
             }
         }

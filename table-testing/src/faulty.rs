@@ -253,9 +253,8 @@ impl<B: Backend> Backend for Faulty<B> {
     }
 }
 
-/// The clock of the inner backend, on which the time of late answers has passed.
 impl<B: Backend> Faulty<B> {
-    /// Adds the time that has passed by the faults.
+    /// Adds the time of late answers.
     fn later(&self, time: Ticks) -> Ticks {
         // A tick is 100 ns.
         let ticks = u64::try_from(self.faults.lock().passed.as_nanos() / 100).unwrap_or(u64::MAX);
@@ -263,6 +262,7 @@ impl<B: Backend> Faulty<B> {
     }
 }
 
+/// The clock of the inner backend, on which the time of late answers has passed.
 impl<B: Backend> Clock for Faulty<B> {
     fn monotonic(&self) -> Duration {
         self.inner.describe().clock.monotonic() + self.faults.lock().passed

@@ -1,6 +1,6 @@
 //! The rules of the times that hide an entity.
 
-use super::{names::is_filter_word, properties::rename_help};
+use super::properties::rename_help;
 use crate::{
     errors::Errors,
     model::{Entity, FieldRef, Mode},
@@ -29,7 +29,7 @@ pub(super) fn check(entity: &Entity, errors: &mut Errors) {
             }
             Mode::Skipped => errors.at(span, format_args!("`{name}` is not stored; remove `skip`, or `{option}`")),
             Mode::Free | Mode::Indexed => {
-                if let Some(property) = entity.property(field).filter(|property| is_filter_word(&property.name.value)) {
+                if let Some(property) = entity.property(field).filter(|property| property.is_filter_word()) {
                     let Text { value, span } = &property.name;
                     let message = format_args!(
                         "readers filter by `{option} = {name}`, and the service reads the name `{value}` as a word of its \

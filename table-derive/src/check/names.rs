@@ -30,11 +30,6 @@ pub(crate) fn is_property_name(name: &str) -> bool {
         && name.chars().all(|other| other == '_' || other.is_alphanumeric())
 }
 
-/// Returns true if the name is a word of OData's filters, which the service does not read as that of a property.
-pub(crate) fn is_filter_word(name: &str) -> bool {
-    matches!(name, "and" | "or" | "not" | "eq" | "ne" | "gt" | "ge" | "lt" | "le" | "true" | "false")
-}
-
 /// Returns true if the name of a property is longer than the service allows.
 pub(super) fn is_long_property_name(name: &str) -> bool {
     name.encode_utf16().count() > 255

@@ -8,7 +8,6 @@ use syn::GenericParam;
 
 use super::{context::Context, docs, types::strategy_type};
 use crate::{
-    check::names::is_filter_word,
     hygiene::no_lints,
     model::{Mode, Property, Source},
 };
@@ -22,7 +21,7 @@ pub(super) fn definition(context: &Context<'_>) -> TokenStream {
     let fields = entity.fields.iter().enumerate().filter_map(|(at, field)| {
         let (name, ty, visibility, docs) = (&field.ident, &field.ty, &field.visibility, &field.docs);
         let fact = match entity.property(at) {
-            Some(property) => docs::property_column(property),
+            Some(property) => docs::property_column(&property.name.value),
             None if entity.mode(at) == Mode::InKey => docs::key_column(entity, at),
             None => return None,
         };
@@ -66,9 +65,7 @@ fn column(context: &Context<'_>, at: usize) -> TokenStream {
         Mode::Indexed => quote!(#t::Indexed),
         Mode::Free | Mode::Skipped => quote!(#t::Free),
     };
-    // The properties of a struct have longer names, which only the runtime knows.
-    let is_word = |property: &Property| property.prefix.is_none() && is_filter_word(&property.name.value);
-    let is_word = context.entity.property(at).is_some_and(is_word);
+    let is_word = context.entity.property(at).is_some_and(Property::is_filter_word);
     let mode = if is_word { quote!(#t::Unfiltered<#mode>) } else { mode };
     match context.entity.property(at) {
         Some(property) if !property.is_plain() => {

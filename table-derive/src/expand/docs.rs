@@ -4,9 +4,8 @@ use proc_macro2::Ident;
 
 use super::example;
 use crate::{
-    check::names::is_filter_word,
     encoding::Encoding,
-    model::{Access, Content, Entity, Index, Key, Layout, Part, Property},
+    model::{Access, Content, Entity, Index, Key, Layout, Part},
     names::list,
 };
 
@@ -23,11 +22,7 @@ pub(super) fn key_column(entity: &Entity, field: usize) -> String {
 }
 
 /// Documents a column that is a property.
-pub(super) fn property_column(property: &Property) -> String {
-    let name = &property.name.value;
-    if property.prefix.is_none() && is_filter_word(name) {
-        return format!("The property `{name}`. The service reads this name as a word of its filters, so it has none.");
-    }
+pub(super) fn property_column(name: &str) -> String {
     format!("The property `{name}`.")
 }
 

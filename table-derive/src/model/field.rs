@@ -51,6 +51,14 @@ pub(crate) struct Property {
     pub(crate) prefix: Option<Span>,
 }
 
+impl Property {
+    /// Returns true if the name is a word of OData's filters, which the service does not read as that of a property.
+    pub(crate) fn is_filter_word(&self) -> bool {
+        let name = self.name.value.as_str();
+        matches!(name, "and" | "or" | "not" | "eq" | "ne" | "gt" | "ge" | "lt" | "le" | "true" | "false")
+    }
+}
+
 /// Field that an option names.
 #[derive(Clone, Copy)]
 pub(crate) struct FieldRef {

@@ -50,9 +50,9 @@ impl<E: TableEntity, const I: usize> Place for At<E, Root, I> {
     const WITHIN: Option<&'static Within> = None;
 }
 
-type PartsOf<E, T, M, S, P> = <<S as Store<T>>::Shape as Shape>::Columns<E, M, P>;
+type PartsOf<E, T, M, S, P> = <<S as Store<T>>::Shape as Shape>::Columns<E, <M as Mode>::OfParts, P>;
 
-impl<E: 'static, T, const I: usize, M: 'static, S: Store<T>, P> ops::Deref for Column<E, T, I, M, S, P>
+impl<E: 'static, T, const I: usize, M: Mode, S: Store<T>, P> ops::Deref for Column<E, T, I, M, S, P>
 where
     At<E, P, I>: Place,
 {
@@ -121,6 +121,26 @@ pub enum InKey {}
 pub struct Unfiltered<M>(PhantomData<M>);
 
 sealed!([] Free Indexed InKey; [M] Unfiltered<M>;);
+
+/// The mode of a column.
+pub trait Mode: Sealed + 'static {
+    /// The mode of the columns of its parts. Their properties have longer names, of which none is a word.
+    type OfParts: 'static;
+}
+
+macro_rules! modes {
+    ($($mode:ident)*) => {$(
+        impl Mode for $mode {
+            type OfParts = Self;
+        }
+    )*};
+}
+
+modes! { Free Indexed InKey Partial }
+
+impl<M: Mode> Mode for Unfiltered<M> {
+    type OfParts = M;
+}
 
 /// A column that a filter may name.
 #[diagnostic::on_unimplemented(

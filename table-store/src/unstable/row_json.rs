@@ -27,44 +27,33 @@ pub fn write_members(json: &mut Vec<u8>, partition_key: &str, row_key: &str, pro
     text(json, row_key);
     for (name, value) in properties {
         json.push(b',');
-        // Rows of other programs may have a name that has to be escaped.
-        let name = PropertyName::of(name);
         if let Some(annotation) = annotation(value) {
-            name.write(json, "@odata.type");
-            json.extend_from_slice(b":\"");
-            json.extend_from_slice(annotation.as_bytes());
-            json.extend_from_slice(b"\",");
+            member(json, name, "@odata.type");
+            text(json, annotation);
+            json.push(b',');
         }
-        name.write(json, "");
-        json.push(b':');
+        member(json, name, "");
         write_value(json, value);
     }
+}
+
+/// Appends the name of a property's member, or of its annotation.
+fn member(json: &mut Vec<u8>, name: &str, annotation: &str) {
+    // Most names have only letters, digits and `_`, which need no escape.
+    if name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric()) {
+        json.push(b'"');
+        json.extend_from_slice(name.as_bytes());
+        json.extend_from_slice(annotation.as_bytes());
+        json.push(b'"');
+    } else {
+        text(json, &[name, annotation].concat());
+    }
+    json.push(b':');
 }
 
 /// Checks whether JSON can have a property of this name. A name with `@` or `.` is that of an annotation.
 pub fn can_carry(name: &str) -> bool {
     !name.contains(['@', '.'])
-}
-
-/// The name of a property without quotes, escaped.
-struct PropertyName<'a>(Cow<'a, str>);
-
-impl<'a> PropertyName<'a> {
-    fn of(name: &'a str) -> Self {
-        // The limits allow letters, digits and `_`, which need no escape.
-        if name.bytes().all(|byte| byte >= 0x80 || byte == b'_' || byte.is_ascii_alphanumeric()) {
-            return Self(name.into());
-        }
-        let quoted = serde_json::Value::from(name).to_string();
-        Self(quoted[1..quoted.len() - 1].to_owned().into())
-    }
-
-    fn write(&self, json: &mut Vec<u8>, suffix: &str) {
-        json.push(b'"');
-        json.extend_from_slice(self.0.as_bytes());
-        json.extend_from_slice(suffix.as_bytes());
-        json.push(b'"');
-    }
 }
 
 /// Returns the annotation of a value whose form does not determine its type.

@@ -612,10 +612,13 @@ async fn properties_that_cannot_be_carried_are_errors_of_their_row() -> Result<(
         let tables = Tables::new(service);
         let row = ROW.replace('}', &format!(",{member}}}"));
         let page = || Answer::new(200).json(format!(r#"{{"value":[{row}]}}"#));
-        // Programs read the row as before.
+        // Programs read the row as before. An update would lose the property, and is refused before it is sent.
         server.then(page());
-        let read: Vec<Stored<Post>> = Post::by_key("p").all(&tables).await?;
+        let mut read: Vec<Stored<Post>> = Post::by_key("p").all(&tables).await?;
         assert_eq!(read.len(), 1, "{member}");
+        let refused = tables.update(&mut read[0]).await;
+        assert!(matches!(&refused, Err(Error::Limit(limit)) if limit.found.contains(property)), "{refused:?}");
+        assert_eq!(server.requests().len(), 1);
         for dumps in [true, false] {
             let listed = Answer::new(200).json(r#"{"value":[{"TableName":"Post"}]}"#);
             server.then(listed).then(page());

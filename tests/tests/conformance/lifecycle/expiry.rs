@@ -4,13 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use table_runtime::{
-    EntityGroup, Error, Stored, TableEntity, Value,
+    EntityGroup, Error, Stored, TableEntity, Tables, Value,
     backend::{Action, IfMatch},
     row::{Properties, ValueRef},
 };
 use tests::stores::Store;
 
-use super::fixtures::{Id, Session, at, check_found, clocked};
+use super::fixtures::{Doubting, Id, Session, at, check_found, clocked};
 use crate::fixtures::findings;
 
 crate::conformance! {
@@ -35,6 +35,7 @@ crate::conformance! {
     a_time_that_a_conversion_computes_hides_nothing
     an_insert_makes_way_of_a_pending_row_that_it_cannot_read
     an_insert_over_a_row_that_it_cannot_replace_ends_at_once
+    what_has_expired_by_a_doubtful_time_alone_is_kept
 }
 
 async fn no_read_finds_an_entity_from_its_time_on(store: &Store) -> Result<()> {
@@ -651,5 +652,42 @@ async fn an_insert_over_a_row_that_it_cannot_replace_ends_at_once(store: &Store)
     assert_eq!(error.progress.written, 1);
     let counts = requests.take();
     assert!(counts.total() < 14, "{counts:?}");
+    Ok(())
+}
+
+async fn what_has_expired_by_a_doubtful_time_alone_is_kept(store: &Store) -> Result<()> {
+    let (sure, _, _) = clocked(store);
+    sure.create::<Session>().await?;
+    let sessions = [(1, Some(10)), (2, Some(20)), (3, None)];
+    sure.insert_all(sessions.map(|(id, until)| Session::new(id, until))).await?;
+    let doubting = |earliest| {
+        let inner = std::sync::Arc::new(store.backend.clone());
+        Tables::new(Doubting { inner, wall: at(100), earliest: at(earliest) })
+    };
+    check_found(&doubting(15), 1..4, &[2, 3]).await?;
+    let tables = doubting(5);
+    check_found(&tables, 1..4, &[1, 2, 3]).await?;
+
+    // Nobody takes its place or its values, and no sweep removes it.
+    let exists = |error: Error| matches!(error, Error::AlreadyExists(_));
+    assert!(tables.insert(&Session::new(1, Some(500))).await.is_err_and(exists));
+    let failed = tables.insert_all([Session::new(2, None)]).await.expect_err("it is there");
+    assert!(matches!(failed, Error::Bulk(_)), "{failed}");
+    let named = Session { name: "Name1".into(), ..Session::new(4, None) };
+    let addressed = Session { email: Some("mail1@x.org".into()), ..Session::new(4, None) };
+    for taker in [named, addressed] {
+        assert!(matches!(tables.insert(&taker).await, Err(Error::UniqueViolation(_))));
+    }
+    assert_eq!(tables.sweep::<Session>().await?.removed, 0);
+    let mut first = Session::key("t", 1).get(&tables).await?.expect("it is found");
+    first.note = "changed".into();
+    tables.update(&mut first).await?;
+    assert!(tables.modify(Session::key("t", 2), |session| session.note = "changed".into()).await?.is_some());
+
+    // A time that is stored is not the earliest one.
+    assert!(tables.soft_delete(Session::key("t", 3)).await?);
+    let deleted = Session::key("t", 3).with_deleted().get(&tables).await?.expect("it is in the bin");
+    assert_eq!(deleted.deleted, Some(at(100)));
+    assert_eq!(findings::<Session>(store).await?, []);
     Ok(())
 }

@@ -2,12 +2,17 @@
 
 use std::{
     ops::Range,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use anyhow::Result;
 use table_runtime::{
-    Projection, Stored, TableEntity, Tables,
+    Projection, Stored, TableEntity, Tables, Ticks,
+    backend::{
+        Backend, BoxFuture, Clock, Continuation, Description, Group, ReadRequest, Reader, Sleep, StoreView,
+        TableRequest, Written,
+    },
     testing::{Clocked, Counting, Requests, TestTime},
 };
 use tests::stores::Store;
@@ -85,6 +90,58 @@ pub(crate) fn clocked(store: &Store) -> (Tables, TestTime, Requests) {
     let (backend, time) = Clocked::new(store.backend.clone(), start());
     let (backend, requests) = Counting::new(backend);
     (Tables::new(backend), time, requests)
+}
+
+/// A store whose clock shows one time and may show an earlier one, as that of the service after an answer with another date.
+#[derive(Debug)]
+pub(crate) struct Doubting {
+    pub(crate) inner: Arc<dyn Backend>,
+    pub(crate) wall: SystemTime,
+    pub(crate) earliest: SystemTime,
+}
+
+impl Backend for Doubting {
+    fn describe(&self) -> Description<'_> {
+        Description { clock: self, ..self.inner.describe() }
+    }
+
+    fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, table_runtime::Result<Vec<String>>> {
+        self.inner.tables(request)
+    }
+
+    fn read<'a>(
+        &'a self,
+        request: ReadRequest<'a>,
+        reader: Reader<'a>,
+    ) -> BoxFuture<'a, table_runtime::Result<Option<Continuation>>> {
+        self.inner.read(request, reader)
+    }
+
+    fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
+        self.inner.execute(groups)
+    }
+
+    fn view(&self, _: StoreView) -> table_runtime::Result<Option<Arc<dyn Backend>>> {
+        Ok(None)
+    }
+}
+
+impl Clock for Doubting {
+    fn monotonic(&self) -> Duration {
+        self.inner.describe().clock.monotonic()
+    }
+
+    fn wall(&self) -> Ticks {
+        Ticks::from_system(self.wall).expect("a time")
+    }
+
+    fn earliest(&self) -> Ticks {
+        Ticks::from_system(self.earliest).expect("a time")
+    }
+
+    fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()> {
+        self.inner.describe().clock.sleep(time, purpose)
+    }
 }
 
 /// Returns the numbers of the sessions that each way to read the table finds.

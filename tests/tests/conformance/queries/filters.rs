@@ -297,6 +297,8 @@ struct Word {
     is_true: Option<i32>,
     #[property(prefix = "")]
     rest: Rest,
+    #[property(rename = "or")]
+    other: Rest,
 }
 
 #[derive(Property, Clone, Debug, PartialEq)]
@@ -310,11 +312,15 @@ async fn a_property_with_the_name_of_a_word_is_read_and_not_compared(store: &Sto
     let tables = &store.tables;
     store.tables.create::<Word>().await?;
     let rest = Rest { not: "b".into(), plain: "c".into() };
-    let mut word = Word { language: "de".into(), id: 1, and: "a".into(), is_true: Some(1), rest };
+    let other = Rest { not: "d".into(), plain: "e".into() };
+    let mut word = Word { language: "de".into(), id: 1, and: "a".into(), is_true: Some(1), rest, other };
     tables.insert(&word).await?;
     tables.patch(Word::key("de", 1), |word| [word.and.set("x"), word.is_true.set(2)]).await?;
     (word.and, word.is_true) = ("x".into(), Some(2));
-    let found = Word::by_key("de").filter(|word| word.rest.plain.eq("c")).all(tables).await?;
+    // The properties `Plain`, `or_Plain` and `or_not` are no words.
+    let compared = Word::by_key("de")
+        .filter(|word| word.rest.plain.eq("c").and(word.other.plain.eq("e")).and(word.other.not.eq("d")));
+    let found = compared.all(tables).await?;
     assert_eq!(found.iter().map(|found| &**found).collect::<Vec<_>>(), [&word]);
     assert_eq!(found[0].and, "x");
     for compared in [
