@@ -6,6 +6,7 @@ use anyhow::Result;
 use table_runtime::{
     EntityGroup, Error, Stored, TableEntity, Tables, Value,
     backend::{Action, IfMatch},
+    inventory::SweepOptions,
     row::{Properties, ValueRef},
 };
 use tests::stores::Store;
@@ -679,10 +680,28 @@ async fn what_has_expired_by_a_doubtful_time_alone_is_kept(store: &Store) -> Res
         assert!(matches!(tables.insert(&taker).await, Err(Error::UniqueViolation(_))));
     }
     assert_eq!(tables.sweep::<Session>().await?.removed, 0);
+    let inventory = tables.inventory().await?;
+    let swept = inventory.sweep(&tables, &inventory.entities[0], SweepOptions::default(), |_| ()).await?;
+    assert_eq!((swept.found, swept.removed), (0, 0));
     let mut first = Session::key("t", 1).get(&tables).await?.expect("it is found");
     first.note = "changed".into();
     tables.update(&mut first).await?;
     assert!(tables.modify(Session::key("t", 2), |session| session.note = "changed".into()).await?.is_some());
+    let mut more = Properties::default();
+    more.push("Unknown", ValueRef::Int32(1));
+    store.write("Sessions", ("t", "id-0000000001"), Action::Merge(more, IfMatch::Any)).await?;
+    tables.merge(&Session::new(1, Some(10))).await?;
+    let rows = store.rows("Sessions").await?;
+    let own = rows.iter().find(|row| row.row_key == "id-0000000001").expect("its row");
+    assert_eq!(own.properties.get("Unknown"), Some(ValueRef::Int32(1)), "a merge goes on from it");
+    assert!(tables.remove(Session::key("t", 2)).await?);
+
+    // The filter of the service has the same time.
+    sure.create::<Token>().await?;
+    sure.insert(&token(1, "a", 10)).await?;
+    assert_eq!(Token::by_key("ada").all(&tables).await?.len(), 1);
+    assert_eq!(Token::by_purpose("ada").eq("reset").count(&tables).await?, 1);
+    tables.patch(Token::key("ada", 1), |token| token.note.set("patched")).await?;
 
     // A time that is stored is not the earliest one.
     assert!(tables.soft_delete(Session::key("t", 3)).await?);
