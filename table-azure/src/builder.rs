@@ -217,7 +217,7 @@ impl AzureBuilder {
     }
 
     /// Sets the address of the tables; `https://{account}.table.core.windows.net` by default. Ignores a slash at its
-    /// end.
+    /// end. The address of a single table, as the portal shows it, is an error of [`build`](Self::build).
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.endpoint = Some(endpoint.into());
         self

@@ -204,7 +204,7 @@ impl AzureBackend {
     /// The string needs `AccountName` and `AccountKey`, or `SharedAccessSignature` and `TableEndpoint`, or
     /// `UseDevelopmentStorage=true` for Azurite on this machine. The default address is
     /// `https://{account}.table.core.windows.net`; `TableEndpoint`, or `DefaultEndpointsProtocol` and `EndpointSuffix`,
-    /// set another one.
+    /// set another one. The string, and each value, may be in quotes or apostrophes.
     pub fn connect(connection_string: &str) -> Result<Self> {
         AzureBuilder::from_connection_string(connection_string)?.build()
     }
