@@ -165,9 +165,11 @@ impl<'de> Deserialize<'de> for Entity {
                             _ => Cow::Borrowed("a type without a name"),
                         };
                         parts.types.push((property, edm_type));
-                    } else if is_annotation(&name) {
+                    } else if row_json::is_metadata(&name) {
                         members.next_value::<IgnoredAny>()?;
                     } else {
+                        // Any other member is a property, which another program has written: also one whose name has
+                        // `@`, or begins with `odata.`.
                         parts.values.push((name, members.next_value()?));
                     }
                 }
@@ -177,14 +179,6 @@ impl<'de> Deserialize<'de> for Entity {
 
         deserializer.deserialize_map(Members)
     }
-}
-
-/// Checks whether a member of this name describes the row or a property. Any other member is a property, which another
-/// program has written: also one whose name has `@`, or begins with `odata.`.
-fn is_annotation(name: &str) -> bool {
-    let of_property = ["@odata.navigationLinkUrl", "@odata.associationLinkUrl", "@odata.bind"];
-    matches!(name, "odata.metadata" | "odata.type" | "odata.id" | "odata.editLink" | "odata.readLink")
-        || of_property.iter().any(|annotation| name.ends_with(annotation))
 }
 
 /// A row's members as they were read. Annotations and values may come in any order, and are matched afterwards.

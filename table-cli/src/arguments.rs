@@ -9,8 +9,9 @@ use crate::store::StoreArguments;
 const AFTER: &str = "\
 A STORE is the path of an embedded store's file, a connection string, or env:NAME for the environment variable NAME \
 that has one of them. Other users of the machine can see a connection string on a command line, with its key: prefer \
-the variable. A file is opened for reading, except by `import`, `sweep` and `compact` and as the target of `copy`; no other process may have \
-it open for writing. Secrets are never printed.
+the variable. A shared access signature for one table is enough for each command about this table. A file is opened for \
+reading, except by `open`, `import`, `sweep` and `compact` and as the target of `copy`; no other process may have it \
+open for writing. Secrets are never printed.
 
 Exit codes:
   0  done
@@ -53,12 +54,22 @@ pub(crate) enum Command {
     /// Writes rows to a file or to the standard output: the whole store, a table or a partition.
     Export(Export),
     /// Writes the rows of a file into the store, in place of those with the same keys.
+    ///
+    /// Reads what `export` writes; CSV of Storage Explorer, with or without types, and of other programs; and JSON of the
+    /// service and its clients: a list of rows, the answer to a query, the output of `az storage entity query`, and a row in
+    /// each line.
     Import(Import),
     /// Copies rows from one store to another: those of entities, indexes and the catalog, so that the copy can be used
     /// at once.
     Copy(Copy),
-    /// Prints a Rust struct that reads the rows of a table.
+    /// Prints a Rust struct that reads the rows of a table or an entity: what the catalog records of it, or else what
+    /// follows from the rows.
     Derive(Derive),
+    /// Opens the file of an embedded store for writing, and closes it. This repairs a file whose process was killed.
+    Open {
+        /// The file; that of `--store` if it is missing.
+        file: Option<String>,
+    },
     /// Compacts the file of an embedded store, which no process has open.
     Compact,
     /// Removes the entities of `expires` that have expired, with their index rows, by the recorded layouts.
@@ -78,11 +89,14 @@ pub(crate) enum Command {
     },
 }
 
-/// A table, or a partition of it.
+/// A table or an entity, or a partition of it.
 #[derive(Args, Debug)]
 pub(crate) struct Rows {
-    /// The table.
+    /// The table. If there is no such table, the recorded entity of this name, without the rows of its indexes.
     pub(crate) table: String,
+    /// Only entities: no rows of indexes, and no inserts that are not committed.
+    #[arg(long)]
+    pub(crate) entities: bool,
     /// Only the rows of this partition.
     #[arg(long, value_name = "KEY")]
     pub(crate) partition: Option<String>,
@@ -99,8 +113,8 @@ pub(crate) struct Show {
     #[command(flatten)]
     pub(crate) rows: Rows,
     /// The largest number of rows.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) take: u64,
+    #[arg(long, alias = "take", value_name = "N", default_value_t = 20)]
+    pub(crate) limit: u64,
     /// Whole values, which are cut after 40 characters otherwise.
     #[arg(long)]
     pub(crate) whole: bool,
@@ -108,7 +122,8 @@ pub(crate) struct Show {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// A line of JSON for each row, with the types of its properties.
+    /// A line of JSON for each row, with the types of its properties. `import` reads other JSON too.
+    #[value(alias = "json")]
     Ndjson,
     /// A line for each row of one table, with a column `Name:Type` for each property and type. An absent property is an
     /// empty cell; a text that is empty or begins with `\` has one more `\` before it.
@@ -127,8 +142,12 @@ impl Format {
 
 #[derive(Args, Debug)]
 pub(crate) struct Export {
-    /// The table; the whole store if it is missing.
+    /// The table, or else the recorded entity of this name; the whole store if it is missing.
     pub(crate) table: Option<String>,
+    /// Only entities: no rows of indexes, no inserts that are not committed, and no catalog. `repair` writes the rows of
+    /// the indexes again.
+    #[arg(long)]
+    pub(crate) entities: bool,
     /// Only the rows of this partition.
     #[arg(long, value_name = "KEY", requires = "table")]
     pub(crate) partition: Option<String>,
@@ -147,18 +166,23 @@ pub(crate) struct Export {
 pub(crate) struct Import {
     /// The file; `-` for the standard input.
     pub(crate) input: PathBuf,
-    /// Only the rows of this table. For CSV, the table that is written; the name of the file if it is missing.
+    /// The table that is written, for rows that do not have it; for CSV, the name of the file if it is missing. Of rows
+    /// that have it, only those of this table.
     #[arg(long)]
     pub(crate) table: Option<String>,
     /// Only the rows of this partition.
     #[arg(long, value_name = "KEY")]
     pub(crate) partition: Option<String>,
-    /// The format; that of the input's extension if it is missing, or else NDJSON.
+    /// The format; recognized if it is missing.
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// Accepts NDJSON without the last line that has the number of rows.
+    /// Accepts the output of `export` without the last line that has the number of rows, and an answer that has only the
+    /// first rows of a table.
     #[arg(long)]
     pub(crate) partial: bool,
+    /// Leaves out rows that exceed a limit of the service, and reports them at the end.
+    #[arg(long)]
+    pub(crate) skip: bool,
     /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments.
     #[arg(long, value_name = "FILE")]
     pub(crate) cursor: Option<PathBuf>,
@@ -175,6 +199,9 @@ pub(crate) struct Copy {
     /// Only this table, without the catalog.
     #[arg(long)]
     pub(crate) table: Option<String>,
+    /// Leaves out rows that exceed a limit of the service, and reports them at the end.
+    #[arg(long)]
+    pub(crate) skip: bool,
     /// Only the rows of this partition.
     #[arg(long, value_name = "KEY", requires = "table")]
     pub(crate) partition: Option<String>,
@@ -197,12 +224,12 @@ pub(crate) struct Sweep {
 
 #[derive(Args, Debug)]
 pub(crate) struct Derive {
-    /// The table.
+    /// The table, or else the recorded entity of this name.
     pub(crate) table: String,
     /// The largest number of rows to look at.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub(crate) take: u64,
-    /// The name of the struct; that of the table in the singular if it is missing.
+    #[arg(long, alias = "take", value_name = "N", default_value_t = 10_000)]
+    pub(crate) limit: u64,
+    /// The name of the struct; the recorded one, or that of the table in the singular, if it is missing.
     #[arg(long)]
     pub(crate) name: Option<String>,
 }

@@ -1,15 +1,23 @@
 //! `tables copy`.
 
-use table_runtime::transfer::{ReadPart, RowReader, RowWriter};
+use serde::{Deserialize, Serialize};
+use table_runtime::transfer::{ReadPart, RowWriter, TableRow};
 
 use crate::{
     arguments::Copy,
     cursor::{CursorFile, Transfer},
-    export::selection,
     failure::Failure,
-    progress::{self, ProgressLine},
+    progress::{self, ProgressLine, Skipped},
+    rows::{Choice, Rows},
     store::StoreArguments,
 };
+
+/// The position of a copy.
+#[derive(Serialize, Deserialize)]
+struct CopyPosition {
+    reader: String,
+    rows: u64,
+}
 
 /// Copies rows from one store to another.
 pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Failure> {
@@ -21,27 +29,49 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
     let (table, partition) = (copy.table.as_deref().map(str::as_bytes), copy.partition.as_deref().map(str::as_bytes));
     let transfer = Transfer::of(&[Some(b"copy"), Some(from.as_bytes()), Some(to.as_bytes()), table, partition]);
     let cursor = CursorFile::new(copy.cursor.as_deref(), transfer);
-    let mut reader = match cursor.read::<String>()? {
-        Some(position) => RowReader::resume(&source.tables, &position)?,
-        None => RowReader::new(&source.tables, selection(copy.table.as_deref(), copy.partition.as_deref())).await?,
-    };
+    let (name, partition) = (copy.table.as_deref(), copy.partition.as_deref());
+    let choice = Choice { name, partition, as_stored: copy.skip, ..Choice::default() };
+    let (mut reader, mut rows) = (Rows::open(&source, choice).await?, 0);
+    if let Some(position) = cursor.read::<CopyPosition>()? {
+        reader.resume(&source, &position.reader)?;
+        rows = position.rows;
+    }
     // A file is created only once the source can be read.
     let target = stores.open_other(&copy.target, false)?;
     let mut writer = RowWriter::new(&target.tables);
-    let progress = ProgressLine::new("copied");
+    let (progress, mut skipped) = (ProgressLine::new("copied"), Skipped::default());
     while let Some(part) = reader.next().await? {
-        writer.write_part(&part).await?;
-        if let ReadPart::Rows { table, .. } = &part {
-            progress.rows(reader.rows(), table);
+        match part {
+            ReadPart::Rows { table, rows: page } if copy.skip => {
+                for row in page.iter() {
+                    let row = TableRow::of(&table, row);
+                    match row.check() {
+                        Ok(()) => {
+                            rows += 1;
+                            writer.write(row).await?;
+                        }
+                        Err(error) => skipped.add(error.to_string()),
+                    }
+                }
+                progress.rows(rows, &table);
+            }
+            part => {
+                writer.write_part(&part).await?;
+                if let ReadPart::Rows { table, rows: page } = &part {
+                    rows += page.len() as u64;
+                    progress.rows(rows, table);
+                }
+            }
         }
         if cursor.is_given() {
             writer.flush().await?;
-            cursor.save(&reader.cursor())?;
+            cursor.save(&CopyPosition { reader: reader.cursor(), rows })?;
         }
     }
     writer.flush().await?;
     drop(progress);
     cursor.remove()?;
-    progress::report(reader.rows(), "copied");
+    progress::report(rows, "copied");
+    skipped.report();
     Ok(())
 }

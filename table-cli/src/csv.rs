@@ -1,7 +1,8 @@
-//! Rows as CSV, without a loss.
+//! Rows as CSV.
 //!
-//! Each property has a column `Name:Type` for each type that it has. An empty cell is a property that the row does not
-//! have. A text that is empty or begins with `\` has one more `\` before it, so that it differs from an absent one.
+//! What this command writes loses nothing. Each property has a column `Name:Type` for each type that it has. An empty
+//! cell is a property that the row does not have. A text that is empty or begins with `\` has one more `\` before it, so
+//! that it differs from an absent one.
 
 use std::io::{self, Write};
 
@@ -52,48 +53,95 @@ fn escaped(text: String) -> String {
     if text.is_empty() || text.starts_with('\\') { format!("\\{text}") } else { text }
 }
 
-/// The meaning of the columns of a file.
+/// The meaning of the columns of a file: of this command, of Storage Explorer, or of any other program.
 pub(crate) struct Header {
     partition: usize,
     row: usize,
-    /// The positions of the other columns, with their names and the service's names of their types.
-    columns: Vec<(usize, String, String)>,
+    columns: Vec<InputColumn>,
+}
+
+struct InputColumn {
+    at: usize,
+    name: String,
+    values: Values,
+}
+
+/// The types of a column's values.
+enum Values {
+    /// Texts as they are: another program's column without types.
+    Texts,
+    /// The type in the name, as this command writes it. Texts have a `\` before them if they need one.
+    Of(&'static str),
+    /// The types in another column, `Name@type`, as Storage Explorer writes them.
+    By(usize),
 }
 
 impl Header {
+    /// Returns the delimiter of the columns in the first line.
+    pub(crate) fn delimiter(line: &str) -> u8 {
+        let has_key = |delimiter: &u8| {
+            let mut names = line.trim().split(char::from(*delimiter));
+            names.any(|name| name.trim_matches(['"', '\u{FEFF}']) == PARTITION)
+        };
+        b",;\t|".iter().copied().find(has_key).unwrap_or(b',')
+    }
+
     /// Reads the names of the columns. A name without a type is a text.
     pub(crate) fn parse(record: &StringRecord) -> Result<Self, Failure> {
-        let (mut partition, mut row, mut columns) = (None, None, Vec::new());
+        let find = |name: &str| record.iter().position(|other| other == name);
+        let mut columns = Vec::new();
         for (at, name) in record.iter().enumerate() {
-            match name {
-                PARTITION => partition = Some(at),
-                ROW => row = Some(at),
-                "Timestamp" | "Timestamp:DateTime" => {}
-                name => {
-                    let (name, edm_type) = name.rsplit_once(':').unwrap_or((name, "String"));
-                    let edm_type = format!("Edm.{}", edm_type.trim_start_matches("Edm."));
-                    if !TYPES.contains(&edm_type.as_str()) {
-                        return Err(Failure::input(format!("the column `{name}` has the unknown type {edm_type}")));
-                    }
-                    columns.push((at, name.to_owned(), edm_type));
-                }
+            if find(name) != Some(at) {
+                return Err(Failure::input(format!("the first line has two columns `{name}`")));
             }
+            let has_values = |name: &str| find(name).is_some();
+            match name {
+                PARTITION | ROW | "Timestamp" | "Timestamp:DateTime" => continue,
+                types if types.strip_suffix(TYPE).is_some_and(has_values) => continue,
+                _ => {}
+            }
+            let (name, values) = match (find(&[name, TYPE].concat()), name.rsplit_once(':')) {
+                (Some(types), _) => (name, Values::By(types)),
+                (None, None) => (name, Values::Texts),
+                (None, Some((name, edm_type))) => {
+                    let known = known_type(edm_type);
+                    let unknown = || Failure::input(format!("the column `{name}` has the unknown type {edm_type}"));
+                    (name, Values::Of(known.ok_or_else(unknown)?))
+                }
+            };
+            columns.push(InputColumn { at, name: name.to_owned(), values });
         }
-        let missing = |name| Failure::input(format!("the first line has no column `{name}`"));
-        let (partition, row) = (partition.ok_or_else(|| missing(PARTITION))?, row.ok_or_else(|| missing(ROW))?);
-        Ok(Self { partition, row, columns })
+        let found = |name| find(name).ok_or_else(|| Failure::input(format!("the first line has no column `{name}`")));
+        Ok(Self { partition: found(PARTITION)?, row: found(ROW)?, columns })
     }
 
     /// Reads a row of the table. The error describes the problem.
     pub(crate) fn row(&self, table: &str, record: &StringRecord) -> Result<TableRow, String> {
         let cell = |at: usize| record.get(at).unwrap_or_default();
         let mut properties = Properties::default();
-        for (at, name, edm_type) in &self.columns {
-            let text = match cell(*at) {
-                "" => continue,
-                text => text.strip_prefix('\\').unwrap_or(text),
+        for InputColumn { at, name, values } in &self.columns {
+            let (text, edm_type) = match (cell(*at), values) {
+                ("", Values::Texts | Values::Of(_)) => continue,
+                (text, Values::Texts) => (text, TEXT),
+                (text, Values::Of(edm_type)) => (text.strip_prefix('\\').unwrap_or(text), *edm_type),
+                (text, Values::By(types)) => match (text, cell(*types)) {
+                    ("", "") => continue,
+                    (_, "") => {
+                        return Err(format!(
+                            "`{name}` has a value and no type; fill the column `{name}{TYPE}`, or remove it to read texts"
+                        ));
+                    }
+                    (text, edm_type) => {
+                        let known = known_type(edm_type);
+                        (text, known.ok_or_else(|| format!("`{name}` has the unknown type {edm_type}"))?)
+                    }
+                },
             };
             let Some(value) = Value::from_text(edm_type, text) else {
+                // Some versions of Storage Explorer write the type of a property that the row does not have.
+                if text.is_empty() {
+                    continue;
+                }
                 return Err(format!("`{name}` is no {edm_type}"));
             };
             if properties.get(name).is_some() {
@@ -106,5 +154,16 @@ impl Header {
     }
 }
 
+/// End of the name of the column with the types of another one's values.
+const TYPE: &str = "@type";
+
+const TEXT: &str = "Edm.String";
+
+/// Returns the service's name of a type that is written with or without `Edm.`, in upper or lower case.
+fn known_type(name: &str) -> Option<&'static str> {
+    let short = |known: &'static str| known.trim_start_matches("Edm.");
+    TYPES.into_iter().find(|known| [known, short(known)].iter().any(|form| form.eq_ignore_ascii_case(name)))
+}
+
 const TYPES: [&str; 8] =
-    ["Edm.String", "Edm.Binary", "Edm.Boolean", "Edm.Int32", "Edm.Int64", "Edm.Double", "Edm.Guid", "Edm.DateTime"];
+    [TEXT, "Edm.Binary", "Edm.Boolean", "Edm.Int32", "Edm.Int64", "Edm.Double", "Edm.Guid", "Edm.DateTime"];

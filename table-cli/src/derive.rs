@@ -1,83 +1,150 @@
-//! `tables derive`: a Rust struct that reads the rows of a table, inferred from these rows.
+//! `tables derive`: a Rust struct that reads the rows of a table, as the catalog records it, or inferred from the rows.
 
 mod keys;
 mod names;
 mod properties;
+mod recorded;
 
 use std::{collections::BTreeMap, fmt::Write as _, io::Write};
 
 use table_runtime::{
-    inventory::Inventory,
-    row::{RowRef, ValueRef},
-    transfer::{ReadPart, RowReader, Selection, TableRow},
+    inventory::{Inventory, RecordedEntity, RecordedLayout},
+    row::ValueRef,
+    transfer::{ReadPart, TableRow},
 };
 
-use crate::{arguments::Derive, failure::Failure, store::Store};
+use crate::{
+    arguments::Derive,
+    failure::Failure,
+    rows::{Choice, Rows},
+    store::Store,
+};
 use keys::{Key, Keys};
 use names::Names;
 use properties::Column;
+use recorded::Seen;
 
-/// Prints a struct for the rows of each kind of entity in the table.
+/// Prints a struct for each entity that the catalog records in the table, and for each kind of other rows.
 pub(crate) async fn derive(store: &Store, derive: &Derive, out: &mut impl Write) -> Result<(), Failure> {
-    let inventory = store.tables.inventory().await?;
-    let mut reader = RowReader::new(&store.tables, Selection::table(&derive.table)).await?;
-    let mut rows = Vec::new();
-    let mut name = derive.table.clone();
-    while (rows.len() as u64) < derive.take
-        && let Some(part) = reader.next().await?
-    {
-        match part {
-            ReadPart::Table(table) => name = table,
-            ReadPart::Rows { table, rows: page } => {
-                let left = usize::try_from(derive.take).unwrap_or(usize::MAX) - rows.len();
-                let own = page.iter().filter(|row| is_entity(&inventory, &table, *row));
-                rows.extend(own.take(left).map(|row| TableRow::of(&table, row)));
-            }
-            _ => {}
-        }
-    }
-    if rows.is_empty() {
-        return Err(Failure::missing(format!("{name} has no rows of entities from which a struct could be inferred")));
-    }
+    let read = store.inventory().await?;
+    let is_catalog_read = read.is_some();
+    let inventory = read.unwrap_or_default();
+    let Sample { table, recorded, others, is_part } = Sample::read(store, &inventory, derive).await?;
+    let mut found: Vec<_> = recorded.into_values().collect();
+    found.retain(|(entity, _)| entity.primary().is_some());
     let mut kinds: BTreeMap<Option<String>, Vec<TableRow>> = BTreeMap::new();
-    for row in rows {
+    for row in others {
         let kind = match row.properties.get("EntityType") {
             Some(ValueRef::String(kind)) => Some(kind.to_owned()),
             _ => None,
         };
         kinds.entry(kind).or_default().push(row);
     }
-    let several = kinds.len() > 1;
-    let mut text = String::new();
+    let several = found.len() + kinds.len() > 1;
     let mut names = Names::default();
-    let structs: Vec<_> = kinds
-        .iter()
-        .map(|(kind, rows)| {
-            let own = kind.as_deref().filter(|_| several || derive.name.is_none()).map(names::type_name);
-            let struct_name = own.or_else(|| derive.name.clone()).unwrap_or_else(|| names::singular(&name));
-            // Rows without a kind and several kinds may have the same name.
-            printed(&name, &names.unused_type(&struct_name), kind.as_deref(), rows)
-        })
-        .collect();
-    let uses = |path: &str| structs.iter().any(|text| text.contains(path));
-    if uses(": SystemTime") || uses("<SystemTime>") {
+    let name = |own: Option<&str>, names: &mut Names| {
+        let own = own.filter(|_| several || derive.name.is_none()).map(names::type_name);
+        let name = own.or_else(|| derive.name.clone()).unwrap_or_else(|| names::singular(&table));
+        // Rows without a kind and several kinds may have the same name.
+        names.unused_type(&name)
+    };
+    let mut structs = Vec::new();
+    for (entity, rows) in &found {
+        let name = name(Some(&entity.name), &mut names);
+        structs.extend(recorded::printed(
+            entity,
+            &name,
+            if is_part { Seen::Part(rows) } else { Seen::All(rows) },
+            &mut names,
+        ));
+    }
+    structs.extend(
+        kinds
+            .iter()
+            .map(|(kind, rows)| printed(&table, &name(kind.as_deref(), &mut names), kind.as_deref(), rows, is_part)),
+    );
+    if structs.is_empty() {
+        let index = inventory.layouts_in(&table).into_iter().find(|(_, layout)| layout.index.is_some());
+        let why = match index {
+            Some((entity, layout)) => format!("has the rows of the index `{}`; derive {}", layout.name, entity.name),
+            None => "has no rows of entities from which a struct could be inferred".to_owned(),
+        };
+        return Err(Failure::missing(format!("{table} {why}")));
+    }
+    let has = |word: &str| structs.iter().any(|text| text.contains(word));
+    let mut text = String::new();
+    if !is_catalog_read {
+        text.push_str("// The credential may not read the catalog, so the rows of indexes are taken for entities.\n");
+    }
+    if has("SystemTime") {
         text.push_str("use std::time::SystemTime;\n\n");
     }
-    let guid = if uses(": Guid") || uses("<Guid>") { "{Guid, TableEntity}" } else { "TableEntity" };
-    let _ = writeln!(text, "use table_runtime::{guid};\n");
+    let guid = has(": Guid") || has("<Guid>");
+    let used = [(guid, "Guid"), (has("derive(KeyPart"), "KeyPart, Property"), (true, "TableEntity")];
+    let used: Vec<_> = used.into_iter().filter(|(is_used, _)| *is_used).map(|(_, path)| path).collect();
+    let used = if let [only] = used.as_slice() { (*only).to_owned() } else { format!("{{{}}}", used.join(", ")) };
+    let _ = writeln!(text, "use table_runtime::{used};\n");
     text.push_str(&structs.join("\n"));
     Ok(out.write_all(text.as_bytes())?)
 }
 
-/// Checks whether a row is neither an index's nor that of an insert that is not committed.
-fn is_entity(inventory: &Inventory, table: &str, row: RowRef<'_>) -> bool {
-    let is_index_row = inventory.identify(table, row).is_some_and(|found| found.layout.index.is_some());
-    !is_index_row && !matches!(row.properties.get("IndexPending"), Some(ValueRef::Guid(_)))
+/// Rows of a table or an entity.
+struct Sample<'i> {
+    table: String,
+    /// The recorded entities with their rows, by their positions.
+    recorded: BTreeMap<usize, (&'i RecordedEntity, Vec<TableRow>)>,
+    /// Rows of entities that are not recorded.
+    others: Vec<TableRow>,
+    /// True if there are more rows.
+    is_part: bool,
 }
 
-/// Returns the struct of these rows.
-fn printed(table: &str, name: &str, kind: Option<&str>, rows: &[TableRow]) -> String {
-    let keys = Keys::infer(rows);
+impl<'i> Sample<'i> {
+    async fn read(store: &Store, inventory: &'i Inventory, derive: &Derive) -> Result<Self, Failure> {
+        let choice = Choice { name: Some(&derive.table), as_stored: true, ..Choice::default() };
+        let mut reader = Rows::open(store, choice).await?;
+        let mut sample =
+            Self { table: derive.table.clone(), recorded: BTreeMap::new(), others: Vec::new(), is_part: false };
+        let only = reader.entity();
+        for (at, entity) in inventory.entities.iter().enumerate() {
+            let is_in_table = |layout: &RecordedLayout| layout.has_table(&derive.table);
+            if only.map_or_else(|| entity.primary().is_some_and(is_in_table), |only| only == at) {
+                sample.recorded.insert(at, (entity, Vec::new()));
+            }
+        }
+        let mut left = derive.limit;
+        while let Some(part) = reader.next().await? {
+            let (table, rows) = match part {
+                ReadPart::Table(table) => {
+                    sample.table = table;
+                    continue;
+                }
+                ReadPart::Rows { table, rows } => (table, rows),
+                _ => continue,
+            };
+            for row in rows.iter().filter(|row| inventory.is_entity(&table, *row)) {
+                if left == 0 {
+                    sample.is_part = true;
+                    return Ok(sample);
+                }
+                left -= 1;
+                let entity = inventory.identify(&table, row).map(|found| found.entity);
+                let mut known = sample.recorded.values_mut();
+                let rows = match known.find(|(known, _)| entity.is_some_and(|entity| std::ptr::eq(entity, *known))) {
+                    Some((_, rows)) => rows,
+                    None => &mut sample.others,
+                };
+                rows.push(TableRow::of(&table, row));
+            }
+        }
+        Ok(sample)
+    }
+}
+
+/// Returns the struct of these rows. What is the same in a part of the rows may differ in the others, and a constant would
+/// hide them.
+fn printed(table: &str, name: &str, kind: Option<&str>, rows: &[TableRow], is_part: bool) -> String {
+    let keys = Keys::infer(rows, is_part);
     let columns = properties::columns(rows);
     let mut names = Names::default();
     let mut options = vec![format!("name = {table:?}")];
@@ -101,8 +168,12 @@ fn printed(table: &str, name: &str, kind: Option<&str>, rows: &[TableRow]) -> St
         options.push(format!("separator = {:?}", separator.to_string()));
     }
     let count = rows.len();
-    let mut text =
-        format!("/// A row of the table `{table}`, inferred from {count} row{}.\n", if count == 1 { "" } else { "s" });
+    let which = if is_part { "only the first " } else { "" };
+    let plural = if count == 1 { "" } else { "s" };
+    let mut text = format!("/// A row of the table `{table}`, inferred from {which}{count} row{plural}.\n");
+    if is_part {
+        text.push_str("// The other rows may lack a property, or have another type: see `--limit`.\n");
+    }
     if versions.iter().any(|version| *version < newest) {
         text.push_str("// Some rows have an older version: see `from` in the documentation of `TableEntity`.\n");
     }

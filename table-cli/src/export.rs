@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use table_runtime::transfer::{Line, ReadPart, RowReader, Selection, TableRow};
+use table_runtime::transfer::{Line, ReadPart, TableRow};
 
 use crate::{
     arguments::{Export, Format},
@@ -15,6 +15,7 @@ use crate::{
     cursor::{self, CursorFile},
     failure::Failure,
     progress::{self, ProgressLine},
+    rows::{Choice, Rows},
     store::{self, Store},
 };
 
@@ -22,6 +23,7 @@ use crate::{
 #[derive(Serialize, Deserialize)]
 struct ExportPosition {
     reader: String,
+    rows: u64,
     /// Length of the output.
     bytes: u64,
     columns: Option<Vec<Column>>,
@@ -29,7 +31,7 @@ struct ExportPosition {
 
 /// Writes rows to a file or to the standard output.
 pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write) -> Result<(), Failure> {
-    let format = export.format.unwrap_or_else(|| by_extension(export.output.as_deref()));
+    let format = export.format.or_else(|| by_extension(export.output.as_deref()?)).unwrap_or(Format::Ndjson);
     if format == Format::Csv && export.table.is_none() {
         return Err(Failure::input("CSV has the rows of one table: give its name, or take NDJSON"));
     }
@@ -40,18 +42,25 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
         export.table.as_deref().map(str::as_bytes),
         export.partition.as_deref().map(str::as_bytes),
         Some(format.name()),
+        export.entities.then_some(b"entities"),
         output.as_deref().map(str::as_bytes),
     ]);
     let cursor = CursorFile::new(export.cursor.as_deref(), transfer);
     let position: Option<ExportPosition> = cursor.read()?;
-    let (reader, columns) = if let Some(position) = &position {
-        (RowReader::resume(&store.tables, &position.reader)?, position.columns.clone())
-    } else {
-        let selection = || selection(export.table.as_deref(), export.partition.as_deref());
-        let columns = if format == Format::Csv { Some(columns(store, selection()).await?) } else { None };
-        (RowReader::new(&store.tables, selection()).await?, columns)
-    };
-    let transfer = Transfer { reader, columns, cursor, begun: position.map_or(0, |position| position.bytes) };
+    let (name, partition) = (export.table.as_deref(), export.partition.as_deref());
+    let choice = Choice { name, entities: export.entities, partition, ..Choice::default() };
+    let mut reader = Rows::open(store, choice).await?;
+    if format == Format::Csv && !reader.is_one_table() {
+        return Err(Failure::input("CSV has the rows of one table, and the entity has several; take NDJSON"));
+    }
+    let (mut columns, mut rows, mut begun) = (None, 0, 0);
+    if let Some(position) = position {
+        reader.resume(store, &position.reader)?;
+        (columns, rows, begun) = (position.columns, position.rows, position.bytes);
+    } else if format == Format::Csv {
+        columns = Some(columns_of(Rows::open(store, choice).await?).await?);
+    }
+    let transfer = Transfer { reader, rows, columns, cursor, begun };
     match &export.output {
         None => transfer.run(out).await.map(drop),
         Some(path) => {
@@ -64,19 +73,10 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
     }
 }
 
-/// Returns the format of a file with this name.
-pub(crate) fn by_extension(path: Option<&Path>) -> Format {
-    let extension = path.and_then(Path::extension);
-    if extension.is_some_and(|name| name.eq_ignore_ascii_case("csv")) { Format::Csv } else { Format::Ndjson }
-}
-
-/// Returns the rows that a command selects.
-pub(crate) fn selection(table: Option<&str>, partition: Option<&str>) -> Selection {
-    match (table, partition) {
-        (Some(table), Some(partition)) => Selection::partition(table, partition),
-        (Some(table), None) => Selection::table(table),
-        (None, _) => Selection::all(),
-    }
+/// Returns the format of a file with this name, if the name says it.
+pub(crate) fn by_extension(path: &Path) -> Option<Format> {
+    let is_csv = path.extension().is_some_and(|name| name.eq_ignore_ascii_case("csv"));
+    is_csv.then_some(Format::Csv)
 }
 
 /// Opens the output at the position where an export continues. Refuses to replace a file.
@@ -99,8 +99,7 @@ fn open(path: &Path, begun: u64, may_exist: bool) -> Result<File, Failure> {
 }
 
 /// Returns the columns of all properties of the rows, in the order in which they are found. Reads all rows.
-async fn columns(store: &Store, selection: Selection) -> Result<Vec<Column>, Failure> {
-    let mut reader = RowReader::new(&store.tables, selection).await?;
+async fn columns_of(mut reader: Rows) -> Result<Vec<Column>, Failure> {
     let mut columns = Vec::new();
     while let Some(part) = reader.next().await? {
         if let ReadPart::Rows { rows, .. } = part {
@@ -116,7 +115,9 @@ async fn columns(store: &Store, selection: Selection) -> Result<Vec<Column>, Fai
 }
 
 struct Transfer {
-    reader: RowReader,
+    reader: Rows,
+    /// Number of rows that were written, by earlier runs too.
+    rows: u64,
     /// The columns of CSV; `None` for NDJSON.
     columns: Option<Vec<Column>>,
     cursor: CursorFile,
@@ -147,7 +148,8 @@ impl Transfer {
                             }
                         }
                     }
-                    progress.rows(self.reader.rows(), &table);
+                    self.rows += rows.len() as u64;
+                    progress.rows(self.rows, &table);
                 }
                 _ => {}
             }
@@ -156,15 +158,15 @@ impl Transfer {
             written += chunk.len() as u64;
             chunk.clear();
             let (reader, columns) = (self.reader.cursor(), self.columns.clone());
-            self.cursor.save(&ExportPosition { reader, bytes: written, columns })?;
+            self.cursor.save(&ExportPosition { reader, rows: self.rows, bytes: written, columns })?;
         }
         if self.columns.is_none() {
-            Line::End(self.reader.rows()).write(&mut chunk);
+            Line::End(self.rows).write(&mut chunk);
         }
         out.write_all(&chunk)?;
         out.flush()?;
         self.cursor.remove()?;
-        Ok(self.reader.rows())
+        Ok(self.rows)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Failures: one line, and an exit code.
 
-use std::{env, fmt, io, process::ExitCode};
+use std::{env, fmt, io, path::Path, process::ExitCode};
 
 use table_runtime::{Error, transfer::TransferError};
 
@@ -37,6 +37,11 @@ impl Failure {
     /// The reader of the standard output has closed it, as `head` does. There is nothing to report.
     fn closed() -> Self {
         Self { code: 0, message: String::new() }
+    }
+
+    /// Names the file that the failure is about.
+    pub(crate) fn about(self, file: &Path) -> Self {
+        Self { message: format!("{}: {}", file.display(), self.message), ..self }
     }
 
     /// Writes the message as one line, and returns the code. Leaves out arguments, and values of the variables that they

@@ -15,7 +15,8 @@ use crate::{
     cursor::{CursorFile, Transfer},
     export::by_extension,
     failure::Failure,
-    progress::{self, ProgressLine},
+    input::{self, Form, Input, at_line},
+    progress::{self, ProgressLine, Skipped},
     store::{self, Store},
 };
 
@@ -39,38 +40,45 @@ struct ImportPosition {
 /// Writes the rows of a file.
 pub(crate) async fn import(store: &Store, import: &Import) -> Result<(), Failure> {
     let is_standard = import.input == Path::new("-");
-    let format = import.format.unwrap_or_else(|| by_extension(Some(&import.input)));
+    let format = import.format.or_else(|| by_extension(&import.input));
     if is_standard && import.cursor.is_some() {
         return Err(Failure::input("the standard input has no position to continue from; give a file"));
     }
     let cursor = CursorFile::new(import.cursor.as_deref(), transfer(store, import, format)?);
     let begun: ImportPosition = cursor.read()?.unwrap_or_default();
-    let input: Box<dyn Read> = if is_standard { Box::new(io::stdin()) } else { Box::new(open(&import.input)?) };
-    let mut target =
-        Target { import, writer: RowWriter::new(&store.tables), progress: ProgressLine::new("imported"), cursor };
-    match format {
-        Format::Ndjson => {
-            let mut input = BufReader::new(input);
+    let bytes: Box<dyn Read> = if is_standard { Box::new(io::stdin()) } else { Box::new(open(&import.input)?) };
+    let mut input = Input::open(bytes, format).map_err(|failure| failure.about(&import.input))?;
+    let mut target = Target {
+        import,
+        writer: RowWriter::new(&store.tables),
+        progress: ProgressLine::new("imported"),
+        cursor,
+        skipped: Skipped::default(),
+    };
+    match input.form {
+        Form::Dump | Form::Lines => {
             if begun.bytes > 0 {
                 let mut file = open(&import.input)?;
                 file.seek(SeekFrom::Start(begun.bytes))?;
-                input = BufReader::new(Box::new(file));
+                input.bytes = Box::new(BufReader::new(file));
             }
-            target.ndjson(input, begun).await?;
+            target.lines(input, begun).await?;
         }
-        Format::Csv => target.csv(input, begun).await?,
+        Form::Document => target.document(input, begun).await?,
+        Form::Csv => target.csv(input, begun).await?,
     }
     target.writer.flush().await?;
     target.cursor.remove()?;
-    let rows = target.writer.rows();
-    drop(target);
-    progress::report(rows, "imported");
+    let Target { writer, progress, skipped, .. } = target;
+    drop(progress);
+    progress::report(writer.rows(), "imported");
+    skipped.report();
     Ok(())
 }
 
 /// Returns the arguments of an import, to which the first bytes of a file with a cursor belong: another file may have got
 /// its name.
-fn transfer(store: &Store, import: &Import, format: Format) -> Result<Transfer, Failure> {
+fn transfer(store: &Store, import: &Import, format: Option<Format>) -> Result<Transfer, Failure> {
     let (mut input, mut begin) = (String::new(), Vec::new());
     if import.cursor.is_some() {
         input = store::location(&import.input)?;
@@ -81,7 +89,7 @@ fn transfer(store: &Store, import: &Import, format: Format) -> Result<Transfer, 
         Some(store.identity.as_bytes()),
         import.table.as_deref().map(str::as_bytes),
         import.partition.as_deref().map(str::as_bytes),
-        Some(format.name()),
+        format.map(Format::name),
         Some(input.as_bytes()),
         Some(&begin),
     ]))
@@ -99,6 +107,7 @@ struct Target<'a> {
     writer: RowWriter,
     progress: ProgressLine,
     cursor: CursorFile,
+    skipped: Skipped,
 }
 
 impl Target<'_> {
@@ -110,8 +119,15 @@ impl Target<'_> {
         if !self.is_table(&row.table) || self.import.partition.as_ref().is_some_and(|key| *key != row.partition_key) {
             return Ok(());
         }
+        if let Err(error) = row.check() {
+            if !self.import.skip {
+                return Err(at_line(number, &error.to_string()));
+            }
+            self.skipped.add(format!("line {number}: {error}"));
+            return Ok(());
+        }
         let table = row.table.clone();
-        self.writer.write(row).await.map_err(|error| at_line(error, number))?;
+        self.writer.write(row).await?;
         if number.is_multiple_of(100) {
             self.progress.rows(self.writer.rows(), &table);
         }
@@ -127,11 +143,17 @@ impl Target<'_> {
         Ok(())
     }
 
-    async fn ndjson(&mut self, mut input: impl BufRead, mut position: ImportPosition) -> Result<(), Failure> {
+    /// Returns the table of rows that do not have it.
+    fn table(&self) -> Result<&str, Failure> {
+        self.import.table.as_deref().ok_or_else(|| Failure::input("the rows have no table; give it with --table"))
+    }
+
+    async fn lines(&mut self, mut input: Input, mut position: ImportPosition) -> Result<(), Failure> {
+        let table = if input.form == Form::Lines { Some(self.table()?.to_owned()) } else { None };
         let mut line = String::new();
         loop {
-            let read = input.read_line(&mut line).map_err(|error| match error.kind() {
-                io::ErrorKind::InvalidData => Failure::input(format!("line {}: not UTF-8", position.lines + 1)),
+            let read = input.bytes.read_line(&mut line).map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => at_line(position.lines + 1, "it is not UTF-8; save the file as UTF-8"),
                 _ => error.into(),
             })?;
             if read == 0 {
@@ -141,7 +163,12 @@ impl Target<'_> {
             position.lines += 1;
             let number = position.lines;
             if !line.trim().is_empty() {
-                match line.parse().map_err(|problem| TransferError::Line { number, problem })? {
+                let text = input::without_mark(&line);
+                let parsed = match &table {
+                    None => text.parse(),
+                    Some(table) => input::row_of(table, text).map(Line::Row),
+                };
+                match parsed.map_err(|problem| TransferError::Line { number, problem })? {
                     Line::Table(table) if self.is_table(&table) => self.writer.create_table(&table).await?,
                     Line::Table(_) => {}
                     Line::Row(row) => {
@@ -154,21 +181,39 @@ impl Target<'_> {
             line.clear();
             self.save(&position).await?;
         }
-        if position.ended != Some(position.rows) && !self.import.partial {
+        if table.is_none() && position.ended != Some(position.rows) && !self.import.partial {
             self.writer.flush().await?;
             return Err(TransferError::Incomplete { found: position.rows }.into());
         }
         Ok(())
     }
 
-    async fn csv(&mut self, input: Box<dyn Read>, mut position: ImportPosition) -> Result<(), Failure> {
+    async fn document(&mut self, input: Input, mut position: ImportPosition) -> Result<(), Failure> {
+        let table = self.table()?.to_owned();
+        let rows = input.document(&table, self.import.partial)?;
+        self.writer.create_table(&table).await?;
+        let done = usize::try_from(position.lines).unwrap_or(usize::MAX);
+        for (number, row) in rows.into_iter().skip(done) {
+            position.lines += 1;
+            self.write(row, number).await?;
+            self.save(&position).await?;
+        }
+        Ok(())
+    }
+
+    async fn csv(&mut self, mut input: Input, mut position: ImportPosition) -> Result<(), Failure> {
         let table = match (&self.import.table, self.import.input.file_stem().and_then(|name| name.to_str())) {
             (Some(table), _) => table.clone(),
-            (None, Some(name)) if name != "-" => name.to_owned(),
+            // Storage Explorer adds `.typed`.
+            (None, Some(name)) if name != "-" => name.strip_suffix(".typed").unwrap_or(name).to_owned(),
             (None, _) => return Err(Failure::input("give the table of the CSV with --table")),
         };
-        let mut reader = csv::ReaderBuilder::new().from_reader(input);
-        let damaged = |error: csv::Error| Failure::input(format!("the CSV cannot be read: {error}"));
+        let delimiter = Header::delimiter(&String::from_utf8_lossy(input.bytes.fill_buf()?));
+        let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(input.bytes);
+        let damaged = |error: csv::Error| match error.kind() {
+            csv::ErrorKind::Utf8 { .. } => Failure::input(format!("{error}; save the file as UTF-8")),
+            _ => Failure::input(format!("the CSV cannot be read: {error}")),
+        };
         let header = Header::parse(reader.headers().map_err(damaged)?)?;
         self.writer.create_table(&table).await?;
         let done = std::mem::take(&mut position.lines);
@@ -184,15 +229,5 @@ impl Target<'_> {
             self.save(&position).await?;
         }
         Ok(())
-    }
-}
-
-/// Names the line in an error that is about the input.
-fn at_line(error: TransferError, number: u64) -> Failure {
-    match error {
-        TransferError::Store(table_runtime::Error::Limit(error)) => {
-            Failure::input(format!("before or in line {number}: {error}"))
-        }
-        error => error.into(),
     }
 }

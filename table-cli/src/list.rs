@@ -3,20 +3,34 @@
 use std::{collections::BTreeMap, fmt::Write as _, io::Write};
 
 use comfy_table::{Table, presets};
-use table_runtime::{
-    inventory::{RecordedKey, RecordedLayout},
-    transfer::Selection,
-};
+use table_runtime::inventory::{Inventory, RecordedKey, RecordedLayout};
 
-use crate::{failure::Failure, show, store::Store};
+use crate::{
+    failure::Failure,
+    rows::{CATALOG, Choice},
+    show,
+    store::Store,
+};
 
 /// Lists tables, entities and indexes.
 pub(crate) async fn list(store: &Store, rows: bool, out: &mut impl Write) -> Result<(), Failure> {
-    let inventory = store.tables.inventory().await?;
+    let (inventory, is_part) = match (store.inventory().await?, &store.signed_table) {
+        (Some(inventory), _) => (inventory, false),
+        // A signature for one table shows no other table and no catalog.
+        (None, Some(table)) => {
+            let mut inventory = Inventory::default();
+            inventory.tables.push(table.clone());
+            (inventory, true)
+        }
+        (None, None) => return Err(Failure::input("the credential may not list the tables or not read the catalog")),
+    };
     let mut counts = BTreeMap::new();
     if rows || store.is_file {
         for table in &inventory.tables {
-            counts.insert(table.as_str(), show::count_rows(store, Selection::table(table)).await?);
+            counts.insert(
+                table.as_str(),
+                show::count_rows(store, Choice { name: Some(table), ..Choice::default() }).await?,
+            );
         }
     }
     let mut printed = table(["table", "rows", "entity", "layout", "state", "partition key", "row key"]);
@@ -24,7 +38,11 @@ pub(crate) async fn list(store: &Store, rows: bool, out: &mut impl Write) -> Res
         let count = counts.get(name.as_str()).map(u64::to_string).unwrap_or_default();
         let layouts = inventory.layouts_in(name);
         if layouts.is_empty() {
-            let what = if name == "TableLayouts" { "(the catalog)" } else { "(not recorded)" };
+            let what = match name.as_str() {
+                CATALOG => "(the catalog)",
+                _ if is_part => "(the signature shows no catalog)",
+                _ => "(not recorded)",
+            };
             printed.add_row([name.as_str(), &count, what, "", "", "", ""]);
         }
         for (at, (entity, layout)) in layouts.into_iter().enumerate() {
@@ -68,7 +86,7 @@ pub(crate) fn print(table: &Table, out: &mut impl Write) -> Result<(), Failure> 
 fn layout_text(layout: &RecordedLayout) -> String {
     let Some(index) = &layout.index else { return layout.name.clone() };
     let unique = if index.unique { ", unique" } else { "" };
-    let when = index.when.as_ref().map(|path| format!(", when {path}")).unwrap_or_default();
+    let when = index.when.as_ref().map(|when| format!(", when {}", when.path)).unwrap_or_default();
     format!("{}{unique}{when}", layout.name)
 }
 

@@ -8,8 +8,10 @@ mod derive;
 mod export;
 mod failure;
 mod import;
+mod input;
 mod list;
 mod progress;
+mod rows;
 mod show;
 mod store;
 mod sweep;
@@ -77,6 +79,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Import(import) => import::import(&store.open()?, &import).await,
         Command::Copy(copy) => copy::copy(&store, &copy).await,
         Command::Derive(derive) => derive::derive(&store.open_read_only()?, &derive, &mut out).await,
+        Command::Open { file } => store.repair(file.as_deref()),
         Command::Compact => store.compact(&mut out),
         Command::Sweep(sweep) => {
             let store = if sweep.dry_run { store.open_read_only()? } else { store.open()? };

@@ -38,3 +38,33 @@ impl Drop for ProgressLine {
         self.0.finish_and_clear();
     }
 }
+
+/// Number of skipped rows that are reported, each with its problem.
+const REPORTED: usize = 1000;
+
+/// The rows that a transfer has left out, because they exceed a limit.
+#[derive(Default)]
+pub(crate) struct Skipped {
+    rows: u64,
+    first: Vec<String>,
+}
+
+impl Skipped {
+    /// Notes a row by its problem.
+    pub(crate) fn add(&mut self, problem: String) {
+        self.rows += 1;
+        if self.first.len() < REPORTED {
+            self.first.push(problem);
+        }
+    }
+
+    /// Reports the rows, if there are any.
+    pub(crate) fn report(&self) {
+        for problem in &self.first {
+            eprintln!("skipped: {problem}");
+        }
+        if self.rows > 0 {
+            report(self.rows, "skipped");
+        }
+    }
+}

@@ -5,37 +5,39 @@ use std::io::Write;
 use table_runtime::{
     inventory::Inventory,
     row::RowRef,
-    transfer::{Line, ReadPart, RowReader, Selection, TableRow},
+    transfer::{Line, ReadPart, TableRow},
 };
 
 use crate::{
-    arguments::{Rows, Show},
-    export::selection,
+    arguments::{self, Show},
     failure::Failure,
     list,
+    rows::{Choice, Rows},
     store::Store,
 };
 
 /// Number of characters after which a value is cut.
 const CHARACTERS: usize = 40;
 
-impl Rows {
-    fn selection(&self) -> Selection {
-        selection(Some(&self.table), self.partition.as_deref()).row_keys(self.from.clone(), self.to.clone())
+impl arguments::Rows {
+    fn choice(&self) -> Choice<'_> {
+        let (name, partition) = (Some(&*self.table), self.partition.as_deref());
+        let (from, to) = (self.from.as_deref(), self.to.as_deref());
+        Choice { name, entities: self.entities, partition, from, to, ..Choice::default() }
     }
 }
 
 /// Shows rows as a table, with a column for each property that one of them has.
 pub(crate) async fn show(store: &Store, show: &Show, out: &mut impl Write) -> Result<(), Failure> {
-    let inventory = store.tables.inventory().await?;
-    let page = u32::try_from(show.take.clamp(1, 1000)).unwrap_or(1000);
-    let mut reader = RowReader::new(&store.tables, show.rows.selection().page(page)).await?;
+    let inventory = store.inventory().await?.unwrap_or_default();
+    let choice = Choice { limit: Some(show.limit), as_stored: true, ..show.rows.choice() };
+    let mut reader = Rows::open(store, choice).await?;
     let mut shown: Vec<TableRow> = Vec::new();
-    while (shown.len() as u64) < show.take
+    while (shown.len() as u64) < show.limit
         && let Some(part) = reader.next().await?
     {
         if let ReadPart::Rows { table, rows } = part {
-            let left = usize::try_from(show.take).unwrap_or(usize::MAX) - shown.len();
+            let left = usize::try_from(show.limit).unwrap_or(usize::MAX) - shown.len();
             shown.extend(rows.iter().take(left).map(|row| TableRow::of(&table, row)));
         }
     }
@@ -92,8 +94,9 @@ pub(crate) async fn get(
     row: &str,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let selection = Selection::partition(table, partition).row_keys(Some(row.to_owned()), Some(row.to_owned()));
-    let mut reader = RowReader::new(&store.tables, selection).await?;
+    let (from, to) = (Some(row), Some(row));
+    let choice = Choice { name: Some(table), partition: Some(partition), from, to, ..Choice::default() };
+    let mut reader = Rows::open(store, choice).await?;
     while let Some(part) = reader.next().await? {
         if let ReadPart::Rows { table, rows } = part
             && let Some(row) = rows.get(0)
@@ -107,13 +110,11 @@ pub(crate) async fn get(
 }
 
 /// Prints the number of rows.
-pub(crate) async fn count(store: &Store, rows: &Rows, out: &mut impl Write) -> Result<(), Failure> {
-    Ok(writeln!(out, "{}", count_rows(store, rows.selection()).await?)?)
+pub(crate) async fn count(store: &Store, rows: &arguments::Rows, out: &mut impl Write) -> Result<(), Failure> {
+    Ok(writeln!(out, "{}", count_rows(store, rows.choice()).await?)?)
 }
 
 /// Returns the number of rows.
-pub(crate) async fn count_rows(store: &Store, selection: Selection) -> Result<u64, Failure> {
-    let mut reader = RowReader::new(&store.tables, selection.keys_only()).await?;
-    while reader.next().await?.is_some() {}
-    Ok(reader.rows())
+pub(crate) async fn count_rows(store: &Store, choice: Choice<'_>) -> Result<u64, Failure> {
+    Rows::open(store, Choice { keys_only: true, ..choice }).await?.count().await
 }

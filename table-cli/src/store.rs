@@ -7,9 +7,9 @@ use std::{
 };
 
 use clap::Args;
-use table_runtime::Tables;
+use table_runtime::{Tables, inventory::Inventory};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, rows::is_forbidden};
 
 const VARIABLE: &str = "AZURE_TABLES_CONNECTION_STRING";
 
@@ -40,6 +40,18 @@ pub(crate) struct Store {
     pub(crate) is_file: bool,
     /// Location of the store, and the prefix; without a secret.
     pub(crate) identity: String,
+    /// The only table that the store's shared access signature is for.
+    pub(crate) signed_table: Option<String>,
+}
+
+impl Store {
+    /// Returns the tables and what the catalog records; `None` if the credential may not read it.
+    pub(crate) async fn inventory(&self) -> Result<Option<Inventory>, Failure> {
+        match self.tables.inventory().await {
+            Err(error) if is_forbidden(&error) => Ok(None),
+            inventory => Ok(Some(inventory?)),
+        }
+    }
 }
 
 impl StoreArguments {
@@ -74,19 +86,28 @@ impl StoreArguments {
             None => tables,
             Some(prefix) => tables.with_prefix(prefix),
         };
-        Ok(Store { tables, is_file, identity: self.prefixed_location(store)? })
+        let signed_table = signed_table(store, self.prefix.as_deref().unwrap_or_default());
+        Ok(Store { tables, is_file, identity: self.prefixed_location(store)?, signed_table })
+    }
+
+    /// Opens a file for writing, which repairs it.
+    pub(crate) fn repair(&self, file: Option<&str>) -> Result<(), Failure> {
+        let store = self.file(file.map_or_else(|| self.named(), resolved)?, "opened")?;
+        self.opened(&store, false).map(drop)
+    }
+
+    /// Checks that the store is the file of an embedded store.
+    fn file(&self, store: String, done: &str) -> Result<String, Failure> {
+        if self.prefix.is_some() || is_secret(&store) || store.contains("://") {
+            return Err(Failure::input(format!("only the file of an embedded store is {done}, and as a whole")));
+        }
+        if Path::new(&store).is_file() { Ok(store) } else { Err(no_file()) }
     }
 
     /// Compacts the file of the store, and prints its sizes.
     pub(crate) fn compact(&self, out: &mut impl Write) -> Result<(), Failure> {
-        let store = self.named()?;
-        if self.prefix.is_some() || is_secret(&store) || store.contains("://") {
-            return Err(Failure::input("only the file of an embedded store is compacted, and as a whole"));
-        }
+        let store = self.file(self.named()?, "compacted")?;
         let path = Path::new(&store);
-        if !path.is_file() {
-            return Err(no_file());
-        }
         let freed = Tables::compact(path)?;
         let size = fs::metadata(path)?.len();
         writeln!(out, "{} bytes, {size} now", size + freed)?;
@@ -129,6 +150,14 @@ fn open(store: &str, read_only: bool) -> Result<(Tables, bool), Failure> {
     }
     let tables = if read_only { Tables::open_read_only(path) } else { Tables::open(path) };
     Ok((tables?, true))
+}
+
+/// Returns the table for which a connection string has a shared access signature, after the prefix.
+fn signed_table(store: &str, prefix: &str) -> Option<String> {
+    let mut parameters = store.split(['?', '&', ';', '=']).skip_while(|text| !text.eq_ignore_ascii_case("tn"));
+    let table = parameters.nth(1).filter(|_| is_connection_string(store))?;
+    let (before, own) = table.split_at_checked(prefix.len())?;
+    before.eq_ignore_ascii_case(prefix).then(|| own.to_owned())
 }
 
 /// Returns the failure of a command whose store does not exist. It does not name the store: what was given may be the key

@@ -139,7 +139,7 @@ pub(super) enum StoreError {
     #[error("there is no file {}", .0.display())]
     Missing(PathBuf),
     #[error(
-        "{} was not closed, because its process was killed: open it once for writing, which repairs it",
+        "{} was not closed, because its process was killed: open it once for writing, as `tables open` does, which repairs it",
         .0.display()
     )]
     Unclosed(PathBuf),

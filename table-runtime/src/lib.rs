@@ -271,7 +271,7 @@ pub mod __private {
     };
 
     pub use crate::{
-        admin::{assert_layout::assert_layout, slices::Sliced},
+        admin::{assert_layout::assert_layouts, slices::Sliced},
         model::{
             codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, point},
             column::{

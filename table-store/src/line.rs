@@ -8,8 +8,11 @@ use serde::{
 };
 
 use crate::{
-    Properties, PropertiesRef, RowId, RowRef,
-    unstable::row_json::{self, JsonValue, Name},
+    Properties, PropertiesRef, Result as StoreResult, RowId, RowRef,
+    unstable::{
+        limits,
+        row_json::{self, JsonValue, Name},
+    },
 };
 
 const TABLE: &str = "@table";
@@ -40,6 +43,38 @@ impl TableRow {
     pub fn id(&self) -> RowId {
         let Self { table, partition_key, row_key, .. } = self.clone();
         RowId { table, partition_key, row_key }
+    }
+
+    /// Reads a row of the table from the JSON that the service, and most of its clients, write: as in a [`Line`], but
+    /// without the table. Members that describe the row, such as `odata.id` and `Timestamp`, are left out.
+    ///
+    /// ```
+    /// use table_runtime::transfer::TableRow;
+    ///
+    /// let json = r#"{"odata.etag":"W/\"1\"","PartitionKey":"Marcus","RowKey":"1","Likes@odata.type":"Edm.Int64","Likes":"5"}"#;
+    /// let row = TableRow::from_json("Posts", json)?;
+    /// assert_eq!((row.table.as_str(), row.properties.len()), ("Posts", 1));
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns a description of the problem, without the values of properties, which may be private.
+    pub fn from_json(table: &str, json: &str) -> Result<Self, String> {
+        match parse::<true>(json)? {
+            Line::Row(row) => Ok(Self { table: table.to_owned(), ..row }),
+            Line::Table(_) | Line::End(_) => Err("there is no `PartitionKey`".to_owned()),
+        }
+    }
+
+    /// Checks that the service accepts the row.
+    ///
+    /// # Errors
+    /// Returns [`Error::Limit`](crate::Error::Limit) if a key, a property or the row exceeds a limit.
+    pub fn check(&self) -> StoreResult<()> {
+        let Self { table, partition_key, row_key, properties } = self;
+        limits::check_key(table, "PartitionKey", partition_key)?;
+        limits::check_key(table, "RowKey", row_key)?;
+        limits::check_row(table, partition_key, row_key, properties.as_ref())
     }
 }
 
@@ -100,31 +135,36 @@ impl std::str::FromStr for Line {
 
     /// Reads a line. The error describes the problem, without the values of properties, which may be private.
     fn from_str(line: &str) -> Result<Self, String> {
-        row_json::parse::<ParsedLine>(line).map(|parsed| parsed.0).map_err(|error| {
-            // The position is that in the line, which has a number of its own.
-            let text = error.to_string();
-            text.split(" at line ").next().unwrap_or_default().to_owned()
-        })
+        parse::<false>(line)
     }
+}
+
+/// Reads the JSON of a line, or of a row without its table if `OF_TABLE`.
+fn parse<const OF_TABLE: bool>(json: &str) -> Result<Line, String> {
+    row_json::parse::<Parsed<OF_TABLE>>(json).map(|parsed| parsed.0).map_err(|error| {
+        // The position is that in the line, which has a number of its own.
+        let text = error.to_string();
+        text.split(" at line ").next().unwrap_or_default().to_owned()
+    })
 }
 
 /// The members of a line, in order.
 struct Members<'a>(Vec<(Cow<'a, str>, JsonValue<'a>)>);
 
-struct ParsedLine(Line);
+struct Parsed<const OF_TABLE: bool>(Line);
 
-impl<'de> Deserialize<'de> for ParsedLine {
+impl<'de, const OF_TABLE: bool> Deserialize<'de> for Parsed<OF_TABLE> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
+        struct Object<const OF_TABLE: bool>;
 
-        impl<'de> Visitor<'de> for Object {
-            type Value = ParsedLine;
+        impl<'de, const OF_TABLE: bool> Visitor<'de> for Object<OF_TABLE> {
+            type Value = Parsed<OF_TABLE>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object with the members of a row")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ParsedLine, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::with_capacity(16);
                 while let Some(Name(name)) = map.next_key()? {
                     if members.iter().any(|(other, _)| *other == name) {
@@ -132,26 +172,27 @@ impl<'de> Deserialize<'de> for ParsedLine {
                     }
                     members.push((name, map.next_value()?));
                 }
-                Members(members).into_line().map(ParsedLine).map_err(A::Error::custom)
+                Members(members).into_line(OF_TABLE).map(Parsed).map_err(A::Error::custom)
             }
         }
 
-        deserializer.deserialize_map(Object)
+        deserializer.deserialize_map(Object::<OF_TABLE>)
     }
 }
 
 impl Members<'_> {
-    fn into_line(self) -> Result<Line, String> {
-        let (mut table, mut partition_key, mut row_key) = (None, None, None);
+    fn into_line(self, of_table: bool) -> Result<Line, String> {
+        let (mut table, mut partition_key, mut row_key) = (of_table.then(String::new), None, None);
         let mut properties = Properties::with_capacity(self.0.len() * 24);
         for (name, value) in &self.0 {
             let key = match name.as_ref() {
-                ROWS => return Self::end(value, self.0.len()),
-                TABLE => &mut table,
+                ROWS if !of_table => return Self::end(value, self.0.len()),
+                TABLE if !of_table => &mut table,
                 "PartitionKey" => &mut partition_key,
                 "RowKey" => &mut row_key,
                 // The store assigns them; a row of the service has them.
                 "Timestamp" | "odata.etag" => continue,
+                name if row_json::is_metadata(name) => continue,
                 name if name.ends_with(TYPE) => {
                     let property = name.trim_end_matches(TYPE);
                     if property != "Timestamp" && self.0.iter().all(|(other, _)| other != property) {
@@ -178,7 +219,7 @@ impl Members<'_> {
             (Some(partition_key), Some(row_key)) => {
                 Ok(Line::Row(TableRow { table, partition_key, row_key, properties }))
             }
-            (None, None) if self.0.len() == 1 => Ok(Line::Table(table)),
+            (None, None) if !of_table && self.0.len() == 1 => Ok(Line::Table(table)),
             (None, _) => Err("there is no `PartitionKey`".to_owned()),
             (_, None) => Err("there is no `RowKey`".to_owned()),
         }

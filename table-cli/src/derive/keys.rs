@@ -77,11 +77,11 @@ impl Part {
 }
 
 impl Keys {
-    /// Finds the shapes of the keys.
-    pub(super) fn infer(rows: &[TableRow]) -> Self {
+    /// Finds the shapes of the keys. Those of a part of the rows have no constant text: other rows may have another one.
+    pub(super) fn infer(rows: &[TableRow], is_part: bool) -> Self {
         let partitions: Vec<_> = rows.iter().map(|row| row.partition_key.as_str()).collect();
         let row_keys: Vec<_> = rows.iter().map(|row| row.row_key.as_str()).collect();
-        let both = |separator| (key(&partitions, separator, false), key(&row_keys, separator, true));
+        let both = |separator| (key(&partitions, separator, false, is_part), key(&row_keys, separator, true, is_part));
         // A separator is better only if it makes a key a composition that the library's delimiters do not.
         let (partition, row) = both(None);
         let mut best = Self { partition, row, separator: None };
@@ -112,13 +112,14 @@ impl Key {
 }
 
 /// Finds the shape of a key. Only row keys have prefixes.
-fn key(keys: &[&str], separator: Option<char>, has_prefix: bool) -> Key {
+fn key(keys: &[&str], separator: Option<char>, has_prefix: bool, is_part: bool) -> Key {
     if let [first, _, ..] = keys
+        && !is_part
         && keys.iter().all(|key| key == first)
     {
         return Key::Constant((*first).to_owned());
     }
-    let prefix = if has_prefix { common_prefix(keys) } else { "" };
+    let prefix = if has_prefix && !is_part { common_prefix(keys) } else { "" };
     let rest: Vec<_> = keys.iter().map(|key| &key[prefix.len()..]).collect();
     let only = part(&rest, true, separator);
     let several = if only.is_text() { composition(&rest, separator) } else { None };

@@ -10,6 +10,12 @@ const KEYWORDS: [&str; 52] = [
     "try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
+/// Names of fields that the derive refuses, because `Stored` has these values of the row.
+const TAKEN: [&str; 3] = ["e_tag", "etag", "timestamp"];
+
+/// Names that the printed text uses, so no struct can have them.
+const USED: [&str; 8] = ["Guid", "KeyPart", "Option", "Property", "String", "SystemTime", "TableEntity", "Vec"];
+
 /// The names of a struct's fields, or of structs, so far.
 #[derive(Default)]
 pub(super) struct Names(BTreeSet<String>);
@@ -17,31 +23,38 @@ pub(super) struct Names(BTreeSet<String>);
 impl Names {
     /// Returns the name, with a number if it is used already.
     pub(super) fn unused(&mut self, name: &str) -> String {
-        self.numbered(name, "_")
-    }
-
-    /// Returns the name of a struct, with a number if it is used already.
-    pub(super) fn unused_type(&mut self, name: &str) -> String {
-        self.numbered(name, "")
-    }
-
-    fn numbered(&mut self, name: &str, before: &str) -> String {
-        let numbered = (2..).map(|number| format!("{name}{before}{number}"));
+        let numbered = (2..).map(|number| format!("{}_{number}", name.trim_end_matches('_')));
         let found = [name.to_owned()].into_iter().chain(numbered).find(|name| !self.0.contains(name));
         let found = found.unwrap_or_default();
         self.0.insert(found.clone());
         found
     }
 
-    /// Returns the name of the field of a property, and true if the derive gives the field's property the same name.
-    pub(super) fn field(&mut self, property: &str) -> (String, bool) {
-        let mut field = snake(property);
+    /// Returns the name of a struct, with a number if it is used already. The derive adds a struct for its columns.
+    pub(super) fn unused_type(&mut self, name: &str) -> String {
+        let both = |name: &str| [name.to_owned(), format!("{name}Columns")];
+        let numbered = (2..).map(|number| format!("{name}{number}"));
+        let mut names = [name.to_owned()].into_iter().chain(numbered);
+        let found = names.find(|name| both(name).iter().all(|name| !self.0.contains(name))).unwrap_or_default();
+        self.0.extend(both(&found));
+        found
+    }
+
+    /// Returns the name of the field with a recorded name, or of a field in a nested struct with a path such as
+    /// `address.city`.
+    pub(super) fn of_path(&mut self, path: &str) -> String {
+        let mut field = path.replace('.', "_");
         if !is_name(&field) {
             "property".clone_into(&mut field);
-        } else if KEYWORDS.contains(&field.as_str()) {
+        } else if KEYWORDS.contains(&field.as_str()) || TAKEN.contains(&field.as_str()) {
             field.push('_');
         }
-        let field = self.unused(&field);
+        self.unused(&field)
+    }
+
+    /// Returns the name of the field of a property, and true if the derive gives the field's property the same name.
+    pub(super) fn field(&mut self, property: &str) -> (String, bool) {
+        let field = self.of_path(&snake(property));
         let is_default = pascal(&field) == property;
         (field, is_default)
     }
@@ -50,7 +63,6 @@ impl Names {
 fn is_name(text: &str) -> bool {
     text.bytes().next().is_some_and(|first| first.is_ascii_lowercase())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-        && !text.ends_with('_')
 }
 
 /// Converts `PostedAt`, `postedAt` and `posted_at` to `posted_at`, and `ETag` to `e_tag`.
@@ -68,13 +80,16 @@ fn snake(name: &str) -> String {
         if begins_word && !snake.ends_with('_') {
             snake.push('_');
         }
-        snake.push(character.to_ascii_lowercase());
+        // Two of them are no Rust style.
+        if *character != '_' || !snake.ends_with('_') {
+            snake.push(character.to_ascii_lowercase());
+        }
     }
     snake
 }
 
 /// Converts the name of a field as the derive does.
-fn pascal(field: &str) -> String {
+pub(super) fn pascal(field: &str) -> String {
     let word = |word: &str| match word.split_at_checked(1) {
         Some((first, rest)) => first.to_ascii_uppercase() + rest,
         None => String::new(),
@@ -89,7 +104,8 @@ pub(super) fn type_name(kind: &str) -> String {
         .map(pascal)
         .skip_while(|word| word.starts_with(|first: char| first.is_ascii_digit()))
         .collect();
-    if name.is_empty() || KEYWORDS.contains(&name.to_ascii_lowercase().as_str()) { format!("{name}Row") } else { name }
+    let is_taken = KEYWORDS.contains(&name.to_ascii_lowercase().as_str()) || USED.contains(&name.as_str());
+    if name.is_empty() || is_taken { format!("{name}Row") } else { name }
 }
 
 /// Returns the name of the struct for a table: `Post` for `Posts`, `Category` for `Categories`.
@@ -116,7 +132,7 @@ mod tests {
             ("PostedAt", "posted_at", true),
             ("postedAt", "posted_at_2", false),
             ("posted_on", "posted_on", false),
-            ("ETag", "e_tag", true),
+            ("ETag", "e_tag_", true),
             ("ID", "id", false),
             ("HTTPStatus", "http_status", false),
             ("Address2", "address2", true),

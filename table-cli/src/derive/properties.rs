@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use table_runtime::transfer::TableRow;
 
 /// Properties that the attributes of the struct write, and that of a pending insert, which no struct can have.
-const OWN: [&str; 4] = ["EntityType", "EntityVersion", "WriteId", "IndexPending"];
+pub(super) const OWN: [&str; 4] = ["EntityType", "EntityVersion", "WriteId", "IndexPending"];
 
 /// A property of some rows.
 pub(super) struct Column {

@@ -1,13 +1,14 @@
 use table_runtime::TableEntity;
 
-/// A row of the table `Posts`, inferred from 2 rows.
+/// The entity `Post` of the table `Posts`, as the catalog records it.
 #[derive(TableEntity, Clone, Debug)]
 #[table(name = "Posts")]
 pub struct Post {
     #[partition_key]
-    pub partition: String,
+    pub author: String,
     #[row_key(pad = 4)]
-    pub row: u32,
+    pub id: u32,
+    pub likes: Option<i64>,
+    #[index(title, lowercase)]
     pub title: String,
-    pub likes: i64,
 }

@@ -1,4 +1,4 @@
-//! `assert_layout!`: compares an entity's layout with the one that a file holds.
+//! `assert_layout!`: compares the layouts of entities with those that files hold.
 
 use std::{env, fmt::Write, fs, io, path::Path};
 
@@ -9,7 +9,7 @@ use table_store::{
 
 use crate::model::layout::{EntityDescription, Fields, Layout, PropertyInfo, leaves, written};
 
-/// Asserts that an entity is stored as a file describes. The file holds an earlier result of
+/// Asserts that an entity is stored as a file describes, or several entities, each with a file. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
 /// unreadable, the assertion fails in a test before the change reaches the data. The file holds the types of properties,
 /// but not the content of JSON, the names of an enum's variants and the code of an index's predicate: they can change
@@ -37,30 +37,35 @@ use crate::model::layout::{EntityDescription, Fields, Layout, PropertyInfo, leav
 /// table_runtime::assert_layout!(Post, "layouts/post.json");
 /// ```
 ///
+/// With several entities, one run shows all differences, and writes all missing files:
+/// `assert_layout!(Post, "layouts/post.json", Author, "layouts/author.json")`.
+///
 /// # Panics
-/// Panics if the layout differs: the message states what has changed, what that does to stored rows, and what to run.
-/// Panics if the file is missing or does not hold a layout.
+/// Panics if a layout differs: the message states what has changed, what that does to stored rows, and what to run.
+/// Panics if a file is missing or does not hold a layout.
 #[macro_export]
 macro_rules! assert_layout {
-    ($entity:ty, $path:expr $(,)?) => {
-        $crate::__private::assert_layout(
-            &<$entity as $crate::TableEntity>::layout(),
+    ($($entity:ty, $path:expr),+ $(,)?) => {
+        $crate::__private::assert_layouts(
             ::core::env!("CARGO_MANIFEST_DIR"),
-            ::core::convert::AsRef::<::std::path::Path>::as_ref($path),
+            &[$((
+                <$entity as $crate::TableEntity>::layout(),
+                ::core::convert::AsRef::<::std::path::Path>::as_ref($path),
+            )),+],
         )
     };
 }
 
-/// Compares a layout with the one in a file of the package in `folder`.
+/// Compares layouts with those in files of the package in `folder`.
 ///
 /// # Panics
-/// Panics if they differ, or if the file is missing or does not hold a layout.
+/// Panics if one differs, or if a file is missing or does not hold a layout. The message has all of the problems.
 #[track_caller]
-pub fn assert_layout(layout: &Layout, folder: &str, path: &Path) {
+pub fn assert_layouts(folder: &str, layouts: &[(Layout, &Path)]) {
     let overwrite = env::var_os("TABLE_LAYOUTS").is_some_and(|value| value == "overwrite");
-    if let Err(problem) = compare(layout, &Path::new(folder).join(path), overwrite) {
-        panic!("{problem}");
-    }
+    let compared = layouts.iter().map(|(layout, path)| compare(layout, &Path::new(folder).join(path), overwrite));
+    let problems: Vec<_> = compared.filter_map(Result::err).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
 }
 
 fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> {

@@ -28,7 +28,10 @@ pub use info::{
 };
 pub use lifecycle::{Lifecycle, is_always_there, is_optional_time, is_time};
 pub use lineage::{same_kind, same_primary_key, same_separator, same_table};
-pub use recorded::{EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
+pub use recorded::{
+    EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart, RecordedSlice,
+    RecordedWhen,
+};
 pub use shape::Shape;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit, is_table_of};
 pub use stored::{Parts, count_of_parts, decisive, field_at, has_property, is_always, joined, part_name, stored};

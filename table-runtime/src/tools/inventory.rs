@@ -42,7 +42,9 @@ use std::collections::BTreeSet;
 
 use table_store::{Result, backend::BackendExt};
 
-pub use crate::model::layout::{LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart};
+pub use crate::model::layout::{
+    LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart, RecordedSlice, RecordedWhen,
+};
 pub use identify::{IdentifiedRow, KeyValue};
 pub use recorded::RecordedEntity;
 pub use sweep::{SweepOptions, SweptRows};

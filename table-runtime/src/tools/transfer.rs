@@ -112,6 +112,12 @@ fn check(table: &str, row: RowRef<'_>) -> Result<(), TransferError> {
     Ok(())
 }
 
+/// Checks whether the credential may not send this request. A shared access signature for one table may neither list nor
+/// create tables.
+fn is_forbidden(error: &Error) -> bool {
+    matches!(error, Error::Service(error) if error.status == 403)
+}
+
 /// Checks whether the table has the name of a catalog: that of the handle.
 fn is_own_catalog(table: &str) -> bool {
     table.eq_ignore_ascii_case(Record::INFO.layouts[0].table)

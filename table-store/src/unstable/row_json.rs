@@ -56,6 +56,13 @@ pub fn can_carry(name: &str) -> bool {
     !name.contains(['@', '.'])
 }
 
+/// Checks whether a member of this name describes the row or one of its properties, and is no property.
+pub fn is_metadata(name: &str) -> bool {
+    let of_property = ["@odata.navigationLinkUrl", "@odata.associationLinkUrl", "@odata.bind"];
+    matches!(name, "odata.metadata" | "odata.type" | "odata.id" | "odata.editLink" | "odata.readLink")
+        || of_property.iter().any(|annotation| name.ends_with(annotation))
+}
+
 /// Returns the annotation of a value whose form does not determine its type.
 ///
 /// A Double has an annotation too, because servers in JavaScript read `5.0` as the Int32 `5`.
@@ -186,9 +193,9 @@ impl<'de> Visitor<'de> for Scalar {
         Ok(JsonValue::Whole(value))
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "a number above i64::MAX can only be a Double")]
     fn visit_u64<E>(self, value: u64) -> Result<JsonValue<'de>, E> {
-        Ok(i64::try_from(value).map_or(JsonValue::Number(value as f64), JsonValue::Whole))
+        let large = || double_of(value).map_or(JsonValue::Other(NO_DOUBLE, String::new()), JsonValue::Number);
+        Ok(i64::try_from(value).map_or_else(|_| large(), JsonValue::Whole))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<JsonValue<'de>, E> {
@@ -245,8 +252,9 @@ pub fn typed<'a>(value: &'a JsonValue<'_>, edm_type: Option<&str>, bytes: &'a mu
         (Some("Edm.Int32"), JsonValue::Number(number)) => ValueRef::Int32(forms::whole(*number)?.try_into().ok()?),
         // A whole number outside the range of Int32, without the annotation of an Int64, can only be a Double in short
         // form.
+        (None, JsonValue::Whole(number)) => ValueRef::Double(double_of(*number)?),
         #[allow(clippy::cast_precision_loss, reason = "the number was written as a Double")]
-        (None | Some("Edm.Double"), JsonValue::Whole(number)) => ValueRef::Double(*number as f64),
+        (Some("Edm.Double"), JsonValue::Whole(number)) => ValueRef::Double(*number as f64),
         (None | Some("Edm.Double"), JsonValue::Number(number)) => ValueRef::Double(*number),
         (Some("Edm.Double"), JsonValue::Text(text)) => ValueRef::Double(forms::double(text)?),
         (Some("Edm.Int64"), JsonValue::Text(text)) => ValueRef::Int64(text.parse().ok()?),
@@ -262,12 +270,22 @@ pub fn typed<'a>(value: &'a JsonValue<'_>, edm_type: Option<&str>, bytes: &'a mu
     })
 }
 
+/// Description of a number that a Double would round. JSON has no other type for it.
+const NO_DOUBLE: &str = "a whole number that no Edm.Double holds, without the annotation of another type";
+
+/// Returns the double that has this number as its short form; `None` if there is none.
+fn double_of(number: impl fmt::Display) -> Option<f64> {
+    let text = number.to_string();
+    text.parse().ok().filter(|double: &f64| double.to_string() == text)
+}
+
 /// Describes, for errors, what was found instead of a value. Omits the value itself, which may be private.
 #[cold]
 pub fn unreadable(value: &JsonValue<'_>, edm_type: Option<&str>) -> String {
     match (value, edm_type) {
         (JsonValue::Other(what, _), _) => (*what).to_owned(),
         (_, Some(edm_type)) => format!("{edm_type} in a form that is not known"),
+        (JsonValue::Whole(_), None) => NO_DOUBLE.to_owned(),
         (_, None) => "a value of no type".to_owned(),
     }
 }

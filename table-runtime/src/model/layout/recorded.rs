@@ -31,7 +31,8 @@ pub struct RecordedLayout {
     pub separator: Option<char>,
     /// Description of the index; `None` for a primary key.
     pub index: Option<RecordedIndex>,
-    pub(crate) slice: Option<RecordedSlice>,
+    /// The rule that computes the table, if there is a table for each year, month or day.
+    pub slice: Option<RecordedSlice>,
     /// Value of the property `EntityType` of the entity's rows; `None` for an index, and if they have none.
     pub(crate) kind: Option<String>,
     /// False if the record is damaged, or if a newer version of this crate has written what this one does not know.
@@ -69,17 +70,28 @@ pub struct RecordedIndex {
     /// `true` if at most one entity can have a value.
     #[serde(default)]
     pub unique: bool,
-    /// Path of the predicate that decides which entities have a row; `None` if all of them have one.
-    #[serde(default, deserialize_with = "path")]
-    pub when: Option<String>,
+    /// The predicate that decides which entities have a row; `None` if all of them have one.
+    #[serde(default)]
+    pub when: Option<RecordedWhen>,
     /// Contents of the rows.
     pub holds: Holds,
     /// Fields of the primary key that the index's own keys do not hold, and the property that holds each.
     #[serde(default, deserialize_with = "properties_by_field")]
     pub pointer: BTreeMap<String, String>,
-    /// Properties of the entity that the rows include.
-    #[serde(default, deserialize_with = "names")]
-    pub included: Vec<String>,
+    /// Fields of the entity that the rows include, and the property that holds each.
+    #[serde(default, deserialize_with = "properties_by_field")]
+    pub included: BTreeMap<String, String>,
+}
+
+/// The predicate of a recorded index.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct RecordedWhen {
+    /// The fields that the predicate takes, in order.
+    #[serde(default, deserialize_with = "fields")]
+    pub fields: Vec<String>,
+    /// Path of the function.
+    pub path: String,
 }
 
 /// A recorded key.
@@ -121,8 +133,13 @@ impl fmt::Display for RecordedPart {
 
 /// Rule of a recorded layout that has a table for each year, month or day.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[non_exhaustive]
 pub struct RecordedSlice {
-    unit: String,
+    /// The field with the time.
+    #[serde(default)]
+    pub field: String,
+    /// `year`, `month` or `day`.
+    pub unit: String,
 }
 
 /// The form in which the catalog stores a layout.
@@ -165,8 +182,8 @@ impl From<Stored> for RecordedLayout {
 impl RecordedIndex {
     /// Returns an index of which nothing is known.
     fn unknown() -> Self {
-        let (scope, holds, pointer, included) = (Scope::CrossPartition, Holds::Pointer, BTreeMap::new(), Vec::new());
-        Self { scope, unique: false, when: None, holds, pointer, included }
+        let (scope, holds) = (Scope::CrossPartition, Holds::Pointer);
+        Self { scope, unique: false, when: None, holds, pointer: BTreeMap::new(), included: BTreeMap::new() }
     }
 }
 
@@ -182,8 +199,22 @@ fn properties_by_field<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<St
     Ok(properties.into_iter().map(|property| (property.field, property.name)).collect())
 }
 
-fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    Ok(Vec::<StoredProperty>::deserialize(from)?.into_iter().map(|property| property.name).collect())
+/// Reads the fields of a predicate, with or without their properties.
+fn fields<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Field {
+        Name(String),
+        Stored { field: String },
+    }
+
+    let fields = Vec::<Field>::deserialize(from)?;
+    Ok(fields
+        .into_iter()
+        .map(|field| match field {
+            Field::Name(field) | Field::Stored { field } => field,
+        })
+        .collect())
 }
 
 /// Reads a value; the default if it is damaged.
@@ -195,15 +226,6 @@ fn unless_damaged<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(from
 fn options<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let properties: BTreeMap<String, String> = unless_damaged(from)?;
     Ok(properties.into_iter().map(|(option, property)| format!("{option} = {property}")).collect())
-}
-
-fn path<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    #[derive(Deserialize)]
-    struct When {
-        path: String,
-    }
-
-    Ok(Option::<When>::deserialize(from)?.map(|when| when.path))
 }
 
 impl RecordedPart {

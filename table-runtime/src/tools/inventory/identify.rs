@@ -5,7 +5,11 @@ use std::{cmp::Reverse, fmt};
 use table_store::{PropertiesRef, RowRef, ValueRef};
 
 use super::{Inventory, RecordedEntity, RecordedKey, RecordedLayout};
-use crate::model::{entity::KIND, key::Escape, layout::segments};
+use crate::model::{
+    entity::{KIND, PENDING, attempt},
+    key::Escape,
+    layout::segments,
+};
 
 /// A stored row whose keys fit a recorded layout.
 #[derive(Clone, Debug)]
@@ -68,6 +72,15 @@ impl Inventory {
     /// Returns the entity or index that a row with these keys would belong to, without its properties.
     pub fn identify_keys(&self, table: &str, partition_key: &str, row_key: &str) -> Option<IdentifiedRow<'_>> {
         self.best(table, partition_key, row_key, None)
+    }
+
+    /// Checks whether a row of the table is an entity, recorded or not: neither a row of a recorded index, nor an insert
+    /// that is not committed. Entities in the bin, and those that have expired, count.
+    ///
+    /// The row may have no other properties than `EntityType` and `IndexPending`.
+    pub fn is_entity(&self, table: &str, row: RowRef<'_>) -> bool {
+        let is_index_row = self.identify(table, row).is_some_and(|found| found.layout.index.is_some());
+        !is_index_row && row.properties.get(PENDING).and_then(attempt).is_none()
     }
 
     fn best(

@@ -38,6 +38,8 @@ pub struct RecordedEntity {
     pub(super) defaults: BTreeMap<String, BTreeMap<String, String>>,
     /// Properties that rows may lack, by the version of the rows.
     pub(super) optional: BTreeMap<u32, BTreeSet<String>>,
+    /// Fields that are stored as properties alone, and not in the primary key.
+    pub fields: BTreeSet<String>,
     pub(super) wholes: Wholes,
     /// The place to which a migration has moved the entity.
     pub moved: Option<String>,
@@ -65,8 +67,8 @@ impl Known<'_> {
 }
 
 impl RecordedEntity {
-    /// Returns the primary key.
-    pub(super) fn primary(&self) -> Option<&RecordedLayout> {
+    /// Returns the primary key; `None` if its record is damaged.
+    pub fn primary(&self) -> Option<&RecordedLayout> {
         self.layouts.first().filter(|layout| layout.index.is_none())
     }
 
@@ -93,7 +95,8 @@ impl RecordedEntity {
         default(None).unwrap_or(if is_optional { Known::Unknown } else { Known::Nothing })
     }
 
-    fn newest_version(&self) -> u32 {
+    /// Returns the newest recorded version of the rows.
+    pub fn newest_version(&self) -> u32 {
         self.properties.keys().next_back().copied().unwrap_or(1)
     }
 
@@ -106,6 +109,16 @@ impl RecordedEntity {
             Some(_) => None,
         };
         version == Some(self.newest_version())
+    }
+
+    /// Returns the properties that a row of the newest version may be without: those of an `Option`, and of a value with
+    /// several properties that is absent or another variant.
+    pub fn optional_properties(&self) -> BTreeSet<&str> {
+        let version = self.newest_version();
+        let wholes = self.wholes.get(&version).into_iter().flatten().map(|(_, whole)| whole);
+        let in_wholes = wholes.filter(|whole| !whole.everywhere).flat_map(|whole| whole.properties());
+        let optional = self.optional.get(&version).into_iter().flatten();
+        optional.chain(in_wholes).map(String::as_str).collect()
     }
 
     /// Returns the properties with the times that hide an entity.
@@ -133,7 +146,7 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
     }
     let entity = |((_, name), records): ((&String, &String), Vec<&ReadRecord>)| {
         let facts = records.iter().find(|record| record.is_primary()).map(|record| record.facts.clone());
-        let Facts { names, properties, optional, wholes, expires, soft_delete, defaults, moved, .. } =
+        let Facts { names, properties, optional, wholes, expires, soft_delete, defaults, moved, fields, .. } =
             facts.unwrap_or_default();
         // Other records are left out.
         let readable = records.iter().filter(|record| record.layout.is_readable);
@@ -154,6 +167,7 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
             soft_delete,
             defaults,
             optional,
+            fields,
             wholes,
             moved,
         }

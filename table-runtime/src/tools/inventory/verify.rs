@@ -333,7 +333,7 @@ impl<F: FnMut(RecordedFinding)> Verification<'_, F> {
 
     /// Returns the hash of the properties that a row of the index and its entity have in common.
     fn content(&mut self, entity: &RecordedEntity, index: &RecordedLayout, properties: PropertiesRef<'_>) -> u128 {
-        let included = index.index.iter().flat_map(|index| &index.included).map(String::as_str);
+        let included = index.index.iter().flat_map(|index| index.included.values()).map(String::as_str);
         let all = entity.properties.values().next_back().into_iter().flatten().map(|(name, _)| name.as_str());
         let names: Vec<_> = match index.index.as_ref().map(|index| index.holds) {
             None | Some(Holds::Pointer | Holds::List) => return 0,

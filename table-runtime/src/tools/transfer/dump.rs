@@ -6,7 +6,7 @@ use futures_core::Stream;
 use futures_util::stream;
 use table_store::{backend::BoxFuture, unstable::write_row};
 
-use super::{Line, ReadPart, RowReader, Selection, TransferError, check};
+use super::{Line, ReadPart, RowReader, Selection, TransferError};
 use crate::client::tables::Tables;
 
 /// A dump of all rows, which runs when it is awaited: see [`Tables::dump`].
@@ -87,7 +87,6 @@ async fn write_next(reader: &mut RowReader, out: &mut Vec<u8>) -> Result<bool, T
         Some(ReadPart::Table(table)) => Line::Table(table).write(out),
         Some(ReadPart::Rows { table, rows }) => {
             for row in rows.iter() {
-                check(&table, row)?;
                 write_row(out, &table, row.partition_key, row.row_key, row.properties);
             }
         }

@@ -9,21 +9,26 @@ use table_store::{
     unstable::{Progress, client::Client, limits},
 };
 
-use super::{TransferError, check, is_own_catalog, is_record, may_be_catalog};
+use super::{TransferError, check, is_forbidden, is_own_catalog, is_record, may_be_catalog};
 use crate::{
     client::tables::{Record, Tables},
-    model::{entity::TableEntity, row_hash::RowHasher},
+    model::{
+        entity::{KIND, PENDING, TableEntity},
+        row_hash::RowHasher,
+    },
 };
 
 /// The rows that a transfer reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection {
-    table: Option<String>,
+    /// `None` for all tables.
+    tables: Option<Vec<String>>,
     partition: Option<String>,
     from: Option<String>,
     to: Option<String>,
     page: Option<u32>,
     keys_only: bool,
+    as_stored: bool,
 }
 
 impl Selection {
@@ -32,14 +37,28 @@ impl Selection {
         Self::default()
     }
 
-    /// The rows of one table.
+    /// The rows of one table. Its name is taken as it is given if the credential may not list tables: a shared access
+    /// signature for one table may not. So are the names of the tables that the service itself writes, such as
+    /// `$MetricsHourPrimaryTransactionsBlob`, which it lists for nobody.
     pub fn table(table: impl Into<String>) -> Self {
-        Self { table: Some(table.into()), ..Self::default() }
+        Self::tables([table])
+    }
+
+    /// The rows of these tables, in this order.
+    pub fn tables(tables: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { tables: Some(tables.into_iter().map(Into::into).collect()), ..Self::default() }
     }
 
     /// The rows of one partition of a table.
     pub fn partition(table: impl Into<String>, partition_key: impl Into<String>) -> Self {
-        Self { table: Some(table.into()), partition: Some(partition_key.into()), ..Self::default() }
+        Self::table(table).in_partition(partition_key)
+    }
+
+    /// Keeps the rows of this partition.
+    #[must_use]
+    pub fn in_partition(mut self, partition_key: impl Into<String>) -> Self {
+        self.partition = Some(partition_key.into());
+        self
     }
 
     /// Keeps the rows whose row keys are between these, `to` included.
@@ -56,10 +75,19 @@ impl Selection {
         self
     }
 
-    /// Reads the rows without their properties.
+    /// Reads the rows without their properties, except `EntityType` and `IndexPending`, which say whether a row is an
+    /// entity: see [`Inventory::is_entity`](crate::inventory::Inventory::is_entity).
     #[must_use]
     pub fn keys_only(mut self) -> Self {
         self.keys_only = true;
+        self
+    }
+
+    /// Reads also rows with a property that cannot be copied, which are an error of the reader otherwise:
+    /// [`TransferError::Unreadable`]. [`TableRow::check`](crate::transfer::TableRow::check) finds them.
+    #[must_use]
+    pub fn as_stored(mut self) -> Self {
+        self.as_stored = true;
         self
     }
 }
@@ -118,13 +146,13 @@ struct ReaderPosition {
 }
 
 impl RowReader {
-    /// Begins to read. Takes a snapshot if the store has them. For all tables, lists them and reads the catalog.
+    /// Begins to read. Takes a snapshot if the store has them. Lists the tables, and for all of them reads the catalog.
     ///
     /// # Errors
-    /// Returns [`Error::TableNotFound`] if the selected table does not exist, and the errors of the store.
+    /// Returns [`Error::TableNotFound`] if a selected table does not exist, and the errors of the store.
     pub async fn new(tables: &Tables, selection: Selection) -> Result<Self, TransferError> {
         let backend = snapshot(tables)?;
-        let table = selection.table.clone();
+        let selected = selection.tables.clone();
         let mut reader = Self {
             backend,
             tables: VecDeque::new(),
@@ -134,14 +162,11 @@ impl RowReader {
             rows: 0,
             catalogs: Vec::new(),
         };
-        if let Some(table) = table {
-            let is_named = |name: &String| name.eq_ignore_ascii_case(&table);
-            // The service ignores case, except in a list.
-            let mut found = reader.backend.list_tables(&table).await?.into_iter().find(is_named);
-            if found.is_none() {
-                found = reader.backend.list_tables("").await?.into_iter().find(is_named);
+        if let Some(selected) = selected {
+            for table in selected {
+                let found = reader.name(&table).await?;
+                reader.tables.push_back(found);
             }
-            reader.tables.push_back(found.ok_or(Error::TableNotFound(table.into()))?);
             return Ok(reader);
         }
         let mut names = reader.backend.list_tables("").await?;
@@ -176,6 +201,26 @@ impl RowReader {
             rows: position.rows,
             catalogs: catalogs.ok_or(TransferError::Cursor)?,
         })
+    }
+
+    /// Returns the name of a table as the store lists it.
+    async fn name(&self, table: &str) -> Result<String> {
+        let is_named = |name: &String| name.eq_ignore_ascii_case(table);
+        if !table.starts_with('$') {
+            // The service ignores case, except in a list.
+            for beginning in [table, ""] {
+                match self.backend.list_tables(beginning).await {
+                    Err(error) if is_forbidden(&error) => return Ok(table.to_owned()),
+                    names => {
+                        if let Some(found) = names?.into_iter().find(is_named) {
+                            return Ok(found);
+                        }
+                    }
+                }
+            }
+            return Err(Error::TableNotFound(table.to_owned().into()));
+        }
+        Ok(table.to_owned())
     }
 
     /// Returns the position after the last part that was read, from which [`resume`](Self::resume) continues.
@@ -217,12 +262,16 @@ impl RowReader {
             }
             let from = self.progress.next();
             let Page { rows, next } = match self.backend.query(&self.scan(&table), from).await {
-                // The table was deleted meanwhile.
-                Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if from.is_none() => Page::default(),
+                // The table was deleted after the tables were listed.
+                Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_))
+                    if from.is_none() && self.selection.tables.is_none() =>
+                {
+                    Page::default()
+                }
                 page => page?,
             };
-            for row in rows.iter() {
-                check(&table, row)?;
+            if !self.selection.as_stored {
+                rows.iter().try_for_each(|row| check(&table, row))?;
             }
             self.backend.advance(&table, &mut self.progress, next)?;
             self.rows += rows.len() as u64;
@@ -241,7 +290,7 @@ impl RowReader {
         let partitions = partition.map_or(Partitions::ALL, Partitions::One);
         let bound = |key: Option<String>| key.map_or(Bound::Unbounded, Bound::Included);
         let rows = KeyRange { from: bound(from), to: bound(to) };
-        let select = keys_only.then_some([].as_slice().into());
+        let select = keys_only.then_some([KIND, PENDING].as_slice().into());
         let page = page.unwrap_or(limits::PAGE);
         Scan { partitions, rows, select, page, ..Scan::all(table.to_owned()) }
     }

@@ -9,7 +9,7 @@ use table_store::{
     unstable::{client::Client, limits},
 };
 
-use super::{ReadPart, TableRow, TransferError, is_own_catalog, is_record, may_be_catalog};
+use super::{ReadPart, TableRow, TransferError, is_forbidden, is_own_catalog, is_record, may_be_catalog};
 use crate::{client::tables::Tables, model::row_hash::RowHasher};
 
 /// Maximum number of transactions that wait to be written.
@@ -56,7 +56,8 @@ impl RowWriter {
         self.rows
     }
 
-    /// Creates the table unless it exists.
+    /// Creates the table unless it exists. A credential that may not create tables is no error: the table may exist, and
+    /// [`flush`](Self::flush) says so if it does not.
     ///
     /// # Errors
     /// Returns the errors of the store.
@@ -64,7 +65,10 @@ impl RowWriter {
         let name = table.to_ascii_lowercase();
         if !self.tables.contains(&name) {
             limits::check_table_name(table)?;
-            self.backend.create_table(table).await?;
+            match self.backend.create_table(table).await {
+                Err(error) if is_forbidden(&error) => {}
+                created => drop(created?),
+            }
             self.tables.insert(name);
         }
         Ok(())
@@ -189,8 +193,9 @@ async fn write_group(backend: &Client, group: Group) -> Result<()> {
         };
         match written {
             Ok(()) => {}
-            // A part is too large, or Azurite cannot read one of its keys in a transaction.
-            Err(Error::Limit(_)) if part.operations.len() > 1 => {
+            // A part is too large; or Azurite cannot read one of its keys in a transaction, or takes no transaction with a
+            // shared access signature.
+            Err(error) if part.operations.len() > 1 && (matches!(error, Error::Limit(_)) || is_forbidden(&error)) => {
                 let operations = part.operations.split_off(part.operations.len() / 2);
                 let rest = Group { table: part.table.clone(), partition_key: part.partition_key.clone(), operations };
                 parts.extend([rest, part]);

@@ -19,6 +19,10 @@ use table_runtime::{
 };
 use tests::azurite;
 
+mod derived;
+mod files;
+mod signature;
+
 #[derive(TableEntity, Clone)]
 #[table(name = "Posts")]
 struct Post {
@@ -124,6 +128,19 @@ async fn dump(tables: &Tables) -> String {
     String::from_utf8(lines).unwrap()
 }
 
+/// Returns the keys of the rows of a dump, and their properties in the order of the names.
+fn sorted_rows(dump: &str) -> Vec<(String, String, Vec<String>)> {
+    let row = |line: &str| match line.parse().unwrap() {
+        Line::Row(row) => {
+            let mut values: Vec<_> = row.properties.iter().map(|(name, value)| format!("{name} {value:?}")).collect();
+            values.sort_unstable();
+            Some((row.partition_key, row.row_key, values))
+        }
+        _ => None,
+    };
+    dump.lines().filter_map(row).collect()
+}
+
 async fn dump_of(path: &str) -> String {
     dump(&Tables::open_read_only(path).unwrap()).await
 }
@@ -204,22 +221,9 @@ async fn csv_holds_every_value_and_tells_absent_from_empty() {
     let text = fs::read_to_string(&csv).unwrap();
     assert!(text.starts_with("PartitionKey,RowKey,Text:String,Empty:String,"), "{text}");
     printed(&["--store", &copy, "import", &csv]);
-    // The order of the properties is that of the columns.
-    let rows = |text: &str| {
-        let mut rows = Vec::new();
-        for line in text.lines() {
-            if let Line::Row(row) = line.parse().unwrap() {
-                let mut values: Vec<_> =
-                    row.properties.iter().map(|(name, value)| format!("{name} {value:?}")).collect();
-                values.sort_unstable();
-                rows.push((row.partition_key, row.row_key, values));
-            }
-        }
-        rows
-    };
     let [expected, found] = [&file, &copy].map(|store| printed(&["--store", store, "export", "Odd"]));
-    assert_eq!(rows(&found), rows(&expected));
-    assert_eq!(rows(&found).len(), 3);
+    assert_eq!(sorted_rows(&found), sorted_rows(&expected));
+    assert_eq!(sorted_rows(&found).len(), 3);
 }
 
 #[tokio::test]
@@ -482,116 +486,6 @@ fn no_secret_is_printed() {
     }
     let (_, line) = failed(&["--store", &key, "import", &file]);
     assert!(line.contains("neither a file nor a connection string") && !line.contains(&key), "{line}");
-}
-
-/// Structs that `tables derive` has printed.
-#[allow(dead_code, unreachable_pub, reason = "as a user would paste them")]
-mod derived {
-    pub mod measurements {
-        include!("derived/measurements.rs");
-    }
-    pub mod orders {
-        include!("derived/orders.rs");
-    }
-    pub mod visits {
-        include!("derived/visits.rs");
-    }
-    pub mod mixed {
-        include!("derived/mixed.rs");
-    }
-    pub mod posts {
-        include!("derived/posts.rs");
-    }
-    pub mod tasks {
-        include!("derived/tasks.rs");
-    }
-}
-
-/// Writes tables of other programs, each with other shapes of keys.
-async fn fill_foreign(path: &str) {
-    let tables = Tables::open(path).unwrap();
-    let mut writer = RowWriter::new(&tables);
-    let mut write = async |table: &str, keys: (&str, &str), properties: &[(&'static str, Value)]| {
-        let properties = properties.iter().cloned().collect();
-        let (partition_key, row_key) = (keys.0.to_owned(), keys.1.to_owned());
-        writer.write(TableRow { table: table.to_owned(), partition_key, row_key, properties }).await.unwrap();
-    };
-    let text = |text: &str| Value::String(text.to_owned());
-    let device = "0f8fad5b-d9cb-469f-a165-70867728950e";
-    let time = Value::DateTime("2010-05-28T00:00:00Z".parse().unwrap());
-    let all = [
-        ("Value", Value::Double(0.5)),
-        ("Unit", text("V")),
-        ("Type", text("x")),
-        ("ID", Value::Int64(5)),
-        ("rawData", Value::Binary(vec![1])),
-        ("Probe", Value::Guid(Guid::default())),
-        ("Checked", time),
-        ("Ok", Value::Boolean(true)),
-    ];
-    write("Measurements", (device, "2521272959999999999"), &all).await;
-    let few = [("Value", Value::Int32(7)), ("Type", text("y")), ("ID", Value::Int32(6))];
-    write("Measurements", ("7c9e6679-7425-40de-944b-e07fc1f90ae7", "2521272959999999998"), &few).await;
-    for row_key in ["order-000017_0003", "order-000018_0001", "order-000018_0002"] {
-        // A property of another program, and no mark of an insert.
-        write("Orders", ("all", row_key), &[("Cents", Value::Int64(1)), ("IndexPending", text("later"))]).await;
-    }
-    for (partition_key, row_key) in [("100%", "eu|0000000005|x y"), ("50 %", "us|0000000006|z")] {
-        write("Visits", (partition_key, row_key), &[]).await;
-    }
-    let kind = |kind: &str| ("EntityType", text(kind));
-    write("Mixed", ("a", "000001"), &[kind("invoice"), ("Total", Value::Double(1.5))]).await;
-    write("Mixed", ("b", "000002"), &[kind("invoice"), ("Total", text("unknown"))]).await;
-    write("Mixed", ("a", "000001_07"), &[kind("line item"), ("Name", text("Pen"))]).await;
-    write("Mixed", ("b", "000001_08"), &[kind("line item")]).await;
-    // A kind with the name of the table in the singular, and rows without one.
-    write("Tasks", ("a", "000001"), &[kind("task"), ("Name", text("Ring"))]).await;
-    write("Tasks", ("b", "000002"), &[("Done", Value::Boolean(true))]).await;
-    writer.flush().await.unwrap();
-    tables.create::<Post>().await.unwrap();
-    let post = |author: &str, id| Post { author: author.into(), id, title: "Hello".into(), likes: Some(1) };
-    tables.insert_all([post("Marcus", 1), post("Livia", 2)]).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_derived_struct_compiles_and_reads_the_rows() {
-    let folder = Folder::new();
-    let file = folder.path("a.tables");
-    fill_foreign(&file).await;
-    for table in ["Measurements", "Orders", "Visits", "Mixed", "Posts", "Tasks"] {
-        let path = format!("{}/tests/derived/{}.rs", env!("CARGO_MANIFEST_DIR"), table.to_lowercase());
-        let found = printed(&["--store", &file, "derive", table]);
-        if std::env::var("TABLE_DERIVED").is_ok_and(|value| value == "overwrite") {
-            fs::write(&path, &found).unwrap();
-        }
-        assert_eq!(fs::read_to_string(&path).unwrap(), found, "{path}; TABLE_DERIVED=overwrite writes it again");
-    }
-    let (code, line) = failed(&["--store", &file, "derive", "Nothing"]);
-    assert_eq!((code, line.contains("does not exist")), (3, true), "{line}");
-
-    let tables = Tables::open_read_only(&file).unwrap();
-    let device: Guid = "0f8fad5b-d9cb-469f-a165-70867728950e".parse().unwrap();
-    let measured = derived::measurements::Measurement::by_key(device).all(&tables).await.unwrap();
-    assert_eq!(measured.len(), 1);
-    assert_eq!(Ticks::from_system(measured[0].row).unwrap().to_string(), "2010-05-28T00:00:00.0000000Z");
-    assert_eq!(
-        (measured[0].value.to_bits(), measured[0].unit.as_deref(), measured[0].id),
-        (0.5_f64.to_bits(), Some("V"), 5)
-    );
-
-    let orders = derived::orders::Order::by_key().all(&tables).await.unwrap();
-    assert_eq!(orders.iter().map(|order| (order.row_1, order.row_2)).collect::<Vec<_>>(), [(17, 3), (18, 1), (18, 2)]);
-
-    let visits = derived::visits::Visit::by_key("100%").all(&tables).await.unwrap();
-    assert_eq!((visits[0].row_1.as_str(), visits[0].row_2, visits[0].row_3.as_str()), ("eu", 5, "x y"));
-
-    let invoices = derived::mixed::Invoice::by_key("a").all(&tables).await.unwrap();
-    let lines = derived::mixed::LineItem::by_key("a").all(&tables).await.unwrap();
-    assert_eq!((invoices[0].row, lines[0].row_2, lines[0].name.as_deref()), (1, 7, Some("Pen")));
-    assert_eq!((invoices.len(), lines.len()), (1, 1));
-
-    let posts = derived::posts::Post::by_key("Livia").all(&tables).await.unwrap();
-    assert_eq!((posts[0].row, posts[0].title.as_str(), posts[0].likes), (2, "Hello", 1));
 }
 
 #[derive(TableEntity, Clone)]

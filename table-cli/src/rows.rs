@@ -1,0 +1,170 @@
+//! The rows that a command reads: those of a store, of a table, or of entities.
+
+use table_runtime::{
+    Error,
+    inventory::Inventory,
+    row::RowSet,
+    transfer::{ReadPart, RowReader, Selection, TransferError},
+};
+
+use crate::{failure::Failure, store::Store};
+
+/// What a command reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Choice<'a> {
+    /// A table, or else a recorded entity; the whole store if it is missing.
+    pub(crate) name: Option<&'a str>,
+    /// Leaves out the rows of indexes, inserts that are not committed, and the catalog.
+    pub(crate) entities: bool,
+    pub(crate) partition: Option<&'a str>,
+    pub(crate) from: Option<&'a str>,
+    pub(crate) to: Option<&'a str>,
+    /// Largest number of rows that are wanted.
+    pub(crate) limit: Option<u64>,
+    pub(crate) keys_only: bool,
+    /// Reads also rows that cannot be copied.
+    pub(crate) as_stored: bool,
+}
+
+impl Choice<'_> {
+    /// Restricts the rows of the tables.
+    fn within(&self, tables: Selection) -> Selection {
+        let mut selection = tables.row_keys(self.from.map(str::to_owned), self.to.map(str::to_owned));
+        if let Some(partition) = self.partition {
+            selection = selection.in_partition(partition);
+        }
+        if let Some(limit) = self.limit {
+            selection = selection.page(u32::try_from(limit).unwrap_or(u32::MAX));
+        }
+        if self.keys_only {
+            selection = selection.keys_only();
+        }
+        if self.as_stored { selection.as_stored() } else { selection }
+    }
+}
+
+/// Which rows of the tables are those of entities.
+struct Entities {
+    inventory: Inventory,
+    /// Position of the only entity; `None` for all of them.
+    only: Option<usize>,
+}
+
+/// A reader of the chosen rows.
+pub(crate) struct Rows {
+    reader: RowReader,
+    entities: Option<Entities>,
+    /// Number of tables that are read; `None` for a whole store.
+    tables: Option<usize>,
+}
+
+impl Rows {
+    /// Begins to read.
+    pub(crate) async fn open(store: &Store, choice: Choice<'_>) -> Result<Self, Failure> {
+        let begin = async |tables| RowReader::new(&store.tables, choice.within(tables)).await;
+        if choice.entities {
+            return Self::entities(store, choice).await;
+        }
+        let whole = |reader, tables| Self { reader, entities: None, tables };
+        let Some(name) = choice.name else {
+            return match (begin(Selection::all()).await, &store.signed_table) {
+                (Err(TransferError::Store(error)), Some(table)) if is_forbidden(&error) => {
+                    Ok(whole(begin(Selection::table(table)).await?, Some(1)))
+                }
+                (reader, _) => Ok(whole(reader?, None)),
+            };
+        };
+        match begin(Selection::table(name)).await {
+            Err(TransferError::Store(Error::TableNotFound(_))) => Self::entities(store, choice).await,
+            reader => Ok(whole(reader?, Some(1))),
+        }
+    }
+
+    /// Begins to read the rows of entities.
+    async fn entities(store: &Store, choice: Choice<'_>) -> Result<Self, Failure> {
+        let inventory = store.tables.inventory().await?;
+        let is_of_entities = |table: &&String| {
+            let layouts = inventory.layouts_in(table);
+            *table != CATALOG && (layouts.is_empty() || layouts.iter().any(|(_, layout)| layout.index.is_none()))
+        };
+        let is_named = |table: &&String| choice.name.is_none_or(|name| name.eq_ignore_ascii_case(table));
+        let mut tables: Vec<_> = inventory.tables.iter().filter(is_of_entities).filter(is_named).cloned().collect();
+        let mut only = None;
+        if let (true, Some(name)) = (tables.is_empty(), choice.name) {
+            only = inventory.entities.iter().position(|entity| entity.names.iter().any(|known| known == name));
+            let Some(primary) = only.and_then(|at| inventory.entities[at].layouts.first()) else {
+                let what = "and the catalog has no entity of this name";
+                return Err(Failure::missing(format!("the table {name} does not exist, {what}")));
+            };
+            tables = inventory.tables_of(primary).into_iter().map(str::to_owned).collect();
+        }
+        let count = Some(tables.len());
+        let reader = RowReader::new(&store.tables, choice.within(Selection::tables(tables))).await?;
+        Ok(Self { reader, entities: Some(Entities { inventory, only }), tables: count })
+    }
+
+    /// Continues at the cursor of an earlier reader of the same rows.
+    pub(crate) fn resume(&mut self, store: &Store, cursor: &str) -> Result<(), Failure> {
+        self.reader = RowReader::resume(&store.tables, cursor)?;
+        Ok(())
+    }
+
+    /// Returns the position after the last part that was read.
+    pub(crate) fn cursor(&self) -> String {
+        self.reader.cursor()
+    }
+
+    /// Returns the position, in the inventory, of the only entity whose rows are read.
+    pub(crate) fn entity(&self) -> Option<usize> {
+        self.entities.as_ref()?.only
+    }
+
+    /// Checks that the rows are those of one table, as CSV requires.
+    pub(crate) fn is_one_table(&self) -> bool {
+        self.tables.is_some_and(|tables| tables <= 1)
+    }
+
+    /// Reads the next part; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<ReadPart>, Failure> {
+        loop {
+            let part = self.reader.next().await?;
+            let (Some(entities), Some(ReadPart::Rows { table, rows })) = (&self.entities, &part) else {
+                return Ok(part);
+            };
+            let mut kept = RowSet::default();
+            rows.iter().filter(|row| entities.has(table, *row)).for_each(|row| kept.push(row));
+            if !kept.is_empty() {
+                return Ok(Some(ReadPart::Rows { table: table.clone(), rows: kept }));
+            }
+        }
+    }
+
+    /// Reads the rest, and returns the number of rows.
+    pub(crate) async fn count(mut self) -> Result<u64, Failure> {
+        let mut count = 0;
+        while let Some(part) = self.next().await? {
+            if let ReadPart::Rows { rows, .. } = part {
+                count += rows.len() as u64;
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl Entities {
+    fn has(&self, table: &str, row: table_runtime::row::RowRef<'_>) -> bool {
+        let is_only = |at: usize| {
+            let found = self.inventory.identify(table, row);
+            found.is_some_and(|found| std::ptr::eq(found.entity, &raw const self.inventory.entities[at]))
+        };
+        self.inventory.is_entity(table, row) && self.only.is_none_or(is_only)
+    }
+}
+
+/// The table in which `create` records layouts.
+pub(crate) const CATALOG: &str = "TableLayouts";
+
+/// Checks whether the credential may not send a request.
+pub(crate) fn is_forbidden(error: &Error) -> bool {
+    matches!(error, Error::Service(error) if error.status == 403)
+}

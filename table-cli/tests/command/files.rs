@@ -1,0 +1,173 @@
+//! `tables import`: files of other programs, which are imported, exported and imported again.
+
+use std::fs;
+
+use super::{Folder, dump_of, failed, printed, run, sorted_rows};
+
+fn file(name: &str) -> String {
+    format!("{}/tests/files/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A file, the arguments of its import, and the members of the rows.
+type Case<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
+
+const DEVICES: &[&str] = &["--table", "Devices"];
+
+const CASES: [Case<'_>; 9] = [
+    // Storage Explorer: types with and without `Edm.`, an empty text, an absent one, and a type without a value.
+    (
+        "Devices.typed.csv",
+        &[],
+        &[
+            r#""Path":"\\\\server\\share","Note":"","Count@odata.type":"Edm.Int64","Count":"9007199254740993","Seen@odata.type":"Edm.DateTime","Seen":"2010-05-28T00:00:00.1234567Z","Id@odata.type":"Edm.Guid","Id":"c9da6455-213d-42c9-9a79-3e9149a57833","Raw@odata.type":"Edm.Binary","Raw":"/wo=","Ok":true,"Celsius@odata.type":"Edm.Double","Celsius":5.0"#,
+            r#""Path":"a \"b\", c","Count":7,"Ok":false"#,
+        ],
+    ),
+    // Without types: every backslash stays.
+    ("Devices.csv", &[], &[r#""Path":"\\\\server\\share","Note":"\\""#, r#""Path":"a \"b\", c""#]),
+    ("semicolons.csv", DEVICES, &[r#""Path":"\\\\server\\share","Note":"Grüße, \"alle\"""#]),
+    // `az storage entity query -o json` keeps the types of Int64 alone.
+    (
+        "az.json",
+        DEVICES,
+        &[
+            r#""Big@odata.type":"Edm.Int64","Big":"9007199254740993","Bytes":"/wo=","Empty":"","Guid":"c9da6455-213d-42c9-9a79-3e9149a57833","Half@odata.type":"Edm.Double","Half":1.5,"Small":5,"Text":"\\\\server\\share","Time":"2010-05-28T00:00:00.123456+00:00","Whole@odata.type":"Edm.Double","Whole":5.0,"Yes":true"#,
+            r#""Text":"Grüße""#,
+        ],
+    ),
+    (
+        "full_metadata.json",
+        DEVICES,
+        &[
+            r#""Count@odata.type":"Edm.Int64","Count":"9007199254740993","Celsius@odata.type":"Edm.Double","Celsius":71.5,"Text":"half""#,
+        ],
+    ),
+    (
+        "array.json",
+        DEVICES,
+        &[
+            r#""Count":7,"Large@odata.type":"Edm.Double","Large":1e22"#,
+            r#""Count@odata.type":"Edm.Double","Count":5000000000.0"#,
+        ],
+    ),
+    (
+        "lines.ndjson",
+        DEVICES,
+        &[r#""Text":"a""#, r#""Id@odata.type":"Edm.Guid","Id":"c9da6455-213d-42c9-9a79-3e9149a57833""#],
+    ),
+    ("one_after_the_other.json", DEVICES, &[r#""Text":"a""#, ""]),
+    ("dump_with_mark.ndjson", &[], &[r#""Text":"a""#]),
+];
+
+#[tokio::test]
+async fn files_of_other_programs_are_read_and_exported_again() {
+    for (name, arguments, rows) in CASES {
+        let folder = Folder::new();
+        let store = folder.path("a.tables");
+        let imported = printed(&[&["--store", &store, "import", &file(name)], arguments].concat());
+        assert_eq!(imported, "", "{name}");
+        let row = |(at, members): (usize, &&str)| {
+            let comma = if members.is_empty() { "" } else { "," };
+            format!(r#"{{"@table":"Devices","PartitionKey":"boiler","RowKey":"{}"{comma}{members}}}"#, at + 1)
+        };
+        let expected: Vec<_> = rows.iter().enumerate().map(row).collect();
+        let exported = printed(&["--store", &store, "export", "Devices"]);
+        let found: Vec<_> = exported.lines().filter(|line| line.contains("RowKey")).collect();
+        assert_eq!(found, expected, "{name}");
+
+        let dumped = sorted_rows(&dump_of(&store).await);
+        for format in ["ndjson", "csv"] {
+            // The columns of CSV have the order in which the properties were found.
+            let (lines, copy) = (folder.path(&format!("Devices.{format}")), folder.path(&format!("{format}.tables")));
+            printed(&["--store", &store, "export", "Devices", "--output", &lines]);
+            printed(&["--store", &copy, "import", &lines]);
+            assert_eq!(sorted_rows(&dump_of(&copy).await), dumped, "{name} as {format}");
+        }
+    }
+}
+
+#[test]
+fn the_format_is_recognized_by_the_content() {
+    let folder = Folder::new();
+    for (name, of) in [("rows.txt", "Devices.csv"), ("rows", "Devices.typed.csv"), ("rows.data", "array.json")] {
+        let (path, store) = (folder.path(name), folder.path(&format!("{name}.tables")));
+        fs::copy(file(of), &path).unwrap();
+        printed(&["--store", &store, "import", &path, "--table", "Devices"]);
+        assert_eq!(printed(&["--store", &store, "count", "Devices"]), "2\n", "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_read_says_what_it_is_and_what_to_do() {
+    let folder = Folder::new();
+    let (store, path) = (folder.path("a.tables"), folder.path("Rows.csv"));
+    let row = r#"{"PartitionKey":"a","RowKey":"b""#;
+    let cases: [(&[u8], &[&str], &str); 22] = [
+        (
+            b"redb\x1A\x0A\xA9\x0D\x0A",
+            &[],
+            "the file of an embedded store, which is not read; copy it with `tables copy",
+        ),
+        (b"\x1F\x8B\x08", &[], "compressed by gzip"),
+        (b"PK\x03\x04", &[], "a ZIP archive or a workbook"),
+        (b"\xFF\xFE[\0]\0", &[], "text in UTF-16, which is not read; save it as UTF-8"),
+        (b"\xEF\xBB\xBF <?xml version=\"1.0\"?>", &["--format", "json"], "XML, which is not read; request"),
+        (b"Title,Likes\na,b\n", &[], "has no column `PartitionKey`"),
+        (b"PartitionKey,Title\na,b\n", &[], "has no column `RowKey`"),
+        (b"PartitionKey,RowKey,PartitionKey\na,b,c\n", &[], "has two columns `PartitionKey`"),
+        (b"PartitionKey,RowKey,A,A\na,b,c,d\n", &[], "has two columns `A`"),
+        (b"PartitionKey,RowKey,A,A@type\na,b,1,Edm.Int32\na,c,1,\n", &[], "line 3: `A` has a value and no type; fill"),
+        (b"PartitionKey,RowKey,A,A@type\na,b,1,Edm.GeographyPoint\n", &[], "unknown type Edm.GeographyPoint"),
+        (b"PartitionKey,RowKey,A:Point\na,b,1\n", &[], "the column `A` has the unknown type Point"),
+        (b"PartitionKey,RowKey,A\na,b,gr\xFC\xDFe\n", &[], "save the file as UTF-8"),
+        (b"{\"PartitionKey\":\"a\",\"RowKey\":\"gr\xFC\xDFe\"}\n", &["--format", "json", "--table", "A12"], "UTF-8"),
+        (b"some text\n", &["--format", "json"], "line 1: it is neither JSON nor CSV with a column `PartitionKey`"),
+        (b"[{\"PartitionKey\":\"a\",\"RowKey\":\"b\"}]", &["--format", "json"], "have no table; give it with --table"),
+        (b"{\"items\":[],\"nextMarker\":{\"nextpartitionkey\":\"x\"}}", JSON, "only the first rows of the table"),
+        (b"{\"value\":[],\"odata.nextLink\":\"Devices?NextPartitionKey=x\"}", JSON, "only the first rows of the table"),
+        (
+            b"[\n{\"PartitionKey\":\"a\",\"RowKey\":\"b\"},\n{\"PartitionKey\":\"a\"}]",
+            JSON,
+            "line 3: there is no `RowKey`",
+        ),
+        (b"[\n{\"PartitionKey\":\"a\",\"RowKey\":\"b\"},\n{", JSON, "line 3: EOF"),
+        (
+            &[row.as_bytes(), b",\"N\":9007199254740993}"].concat(),
+            JSON,
+            "`N` is a whole number that no Edm.Double holds",
+        ),
+        (&[row.as_bytes(), b",\"N\":18446744073709551615}"].concat(), JSON, "whole number that no Edm.Double holds"),
+    ];
+    for (content, arguments, expected) in cases {
+        fs::write(&path, content).unwrap();
+        let (code, line) = failed(&[&["--store", &store, "import", &path], arguments].concat());
+        assert!(code == 2 && line.contains(expected), "{}: {code} {line}", String::from_utf8_lossy(content));
+    }
+    // A part of a table that is wanted.
+    fs::write(&path, br#"{"items":[{"PartitionKey":"a","RowKey":"b"}],"nextMarker":{"nextpartitionkey":"x"}}"#)
+        .unwrap();
+    printed(&[&["--store", &store, "import", &path, "--partial"], JSON].concat());
+    assert_eq!(printed(&["--store", &store, "count", "A12", "--partition", "a"]), "1\n");
+}
+
+const JSON: &[&str] = &["--format", "json", "--table", "A12"];
+
+#[test]
+fn rows_that_break_a_limit_are_skipped_on_request_and_reported() {
+    let folder = Folder::new();
+    let (store, path, cursor) = (folder.path("a.tables"), folder.path("Rows.csv"), folder.path("cursor"));
+    let text = "x".repeat(32_769);
+    fs::write(&path, format!("PartitionKey,RowKey,A\na,1,x\na/b,2,x\na,3,{text}\na,4,x\n")).unwrap();
+    let import = ["--store", &store, "import", &path, "--cursor", &cursor];
+    let (code, line) = failed(&import);
+    assert!(code == 2 && line.contains("line 3: Rows: the PartitionKey \"a/b\" has '/'"), "{code} {line}");
+    let output = run(&[&import[..], &["--skip"]].concat());
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{errors}");
+    let lines: Vec<_> = errors.lines().collect();
+    assert_eq!(lines.len(), 4, "{errors}");
+    assert_eq!((lines[0], lines[3]), ("2 rows imported", "2 rows skipped"));
+    assert!(lines[1].starts_with("skipped: line 3: Rows: the PartitionKey"), "{errors}");
+    assert!(lines[2].starts_with("skipped: line 4: Rows(PartitionKey='a',RowKey='3'): the property `A`"), "{errors}");
+    assert_eq!(printed(&["--store", &store, "count", "Rows"]), "2\n");
+}
