@@ -374,6 +374,27 @@ async fn a_derived_struct_compiles_and_reads_the_rows() {
 }
 
 #[tokio::test]
+async fn a_part_of_the_rows_has_no_constants() {
+    let folder = Folder::new();
+    let file = folder.path("a.tables");
+    let tables = Tables::open(&file).unwrap();
+    let mut writer = RowWriter::new(&tables);
+    // All of the first rows have one partition key and one beginning.
+    for (partition, row_key) in [("all", "id-0001"), ("all", "id-0002"), ("all", "name-a"), ("other", "id-0003")] {
+        let properties = [("A", Value::Int32(1))].into_iter().collect();
+        let (partition_key, row_key) = (partition.into(), row_key.into());
+        writer.write(TableRow { table: "Twins".into(), partition_key, row_key, properties }).await.unwrap();
+    }
+    writer.flush().await.unwrap();
+    drop((writer, tables));
+    let part = printed(&["--store", &file, "derive", "Twins", "--limit", "2"]);
+    assert!(part.contains("inferred from only the first 2 rows.\n// The other rows may lack a property"), "{part}");
+    assert!(part.contains("#[table(name = \"Twins\")]") && !part.contains("id-"), "{part}");
+    let whole = printed(&["--store", &file, "derive", "Twins", "--limit", "4"]);
+    assert!(whole.contains("inferred from 4 rows.\n#[derive"), "{whole}");
+}
+
+#[tokio::test]
 async fn the_recorded_struct_is_printed_with_its_indexes_and_options() {
     let folder = Folder::new();
     let file = folder.path("a.tables");

@@ -13,7 +13,9 @@ type Case<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 const DEVICES: &[&str] = &["--table", "Devices"];
 
+/// In the order of the table in the guide.
 const CASES: [Case<'_>; 9] = [
+    ("devices.ndjson", &[], &[r#""Text":"a""#]),
     // Storage Explorer: types with and without `Edm.`, an empty text, an absent one, and a type without a value.
     (
         "Devices.typed.csv",
@@ -25,7 +27,7 @@ const CASES: [Case<'_>; 9] = [
     ),
     // Without types: every backslash stays.
     ("Devices.csv", &[], &[r#""Path":"\\\\server\\share","Note":"\\""#, r#""Path":"a \"b\", c""#]),
-    ("semicolons.csv", DEVICES, &[r#""Path":"\\\\server\\share","Note":"Grüße, \"alle\"""#]),
+    ("sheet.csv", DEVICES, &[r#""Path":"\\\\server\\share","Note":"Grüße, \"alle\"""#]),
     // `az storage entity query -o json` keeps the types of Int64 alone.
     (
         "az.json",
@@ -36,14 +38,14 @@ const CASES: [Case<'_>; 9] = [
         ],
     ),
     (
-        "full_metadata.json",
+        "answer.json",
         DEVICES,
         &[
             r#""Count@odata.type":"Edm.Int64","Count":"9007199254740993","Celsius@odata.type":"Edm.Double","Celsius":71.5,"Text":"half""#,
         ],
     ),
     (
-        "array.json",
+        "list.json",
         DEVICES,
         &[
             r#""Count":7,"Large@odata.type":"Edm.Double","Large":1e22"#,
@@ -55,8 +57,7 @@ const CASES: [Case<'_>; 9] = [
         DEVICES,
         &[r#""Text":"a""#, r#""Id@odata.type":"Edm.Guid","Id":"c9da6455-213d-42c9-9a79-3e9149a57833""#],
     ),
-    ("one_after_the_other.json", DEVICES, &[r#""Text":"a""#, ""]),
-    ("dump_with_mark.ndjson", &[], &[r#""Text":"a""#]),
+    ("rows.json", DEVICES, &[r#""Text":"a""#, ""]),
 ];
 
 #[tokio::test]
@@ -87,9 +88,21 @@ async fn files_of_other_programs_are_read_and_exported_again() {
 }
 
 #[test]
+fn the_guide_says_what_to_type_for_each_file() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../table-runtime/src/guide/command.md");
+    let page = fs::read_to_string(path).unwrap();
+    let (_, rest) = page.split_once("<!-- files: begin -->").unwrap();
+    let (table, _) = rest.split_once("<!-- files: end -->").unwrap();
+    let typed = |row: &str| Some(row.rsplit_once("`tables import ")?.1.trim_end_matches(['`', ' ', '|']).to_owned());
+    let found: Vec<_> = table.lines().filter_map(typed).collect();
+    let expected = CASES.map(|(name, arguments, _)| [&[name], arguments].concat().join(" "));
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn the_format_is_recognized_by_the_content() {
     let folder = Folder::new();
-    for (name, of) in [("rows.txt", "Devices.csv"), ("rows", "Devices.typed.csv"), ("rows.data", "array.json")] {
+    for (name, of) in [("rows.txt", "Devices.csv"), ("rows", "Devices.typed.csv"), ("rows.data", "list.json")] {
         let (path, store) = (folder.path(name), folder.path(&format!("{name}.tables")));
         fs::copy(file(of), &path).unwrap();
         printed(&["--store", &store, "import", &path, "--table", "Devices"]);

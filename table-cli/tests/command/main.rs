@@ -20,6 +20,7 @@ use table_runtime::{
 use tests::azurite;
 
 mod derived;
+mod entities;
 mod files;
 mod signature;
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use futures_util::TryStreamExt;
 use table_runtime::{
-    TableEntity, Tables, Value,
+    Guid, TableEntity, Tables, Value,
     backend::{Backend, StoreView},
     inventory::LayoutState,
     row::{Properties, ValueRef},
@@ -127,6 +127,27 @@ async fn a_selection_limits_the_rows(store: &Store) -> Result<()> {
     assert_eq!(ids(keys(of_partition().row_keys(key(2), key(2))).await?), [key(2).unwrap_or_default()]);
     assert_eq!(keys(Selection::partition("Notes", "Bob")).await?, [""; 0]);
     assert_eq!(keys(Selection::table("NotesByTitle").keys_only()).await?, ["", "", ""]);
+    let several = Selection::tables(["NotesByTitle", "notes"]).in_partition("Al~2Fice").row_keys(key(2), None);
+    assert_eq!(ids(keys(several).await?), [key(2), key(3)].map(Option::unwrap_or_default));
+    // The keys are enough to tell entities from other rows: those of indexes, and inserts that are not committed.
+    let mut writer = RowWriter::new(tables);
+    let pending = Value::Guid(Guid::from_bytes([7; 16]));
+    let marks = [("EntityType", Value::String("note".to_owned())), ("IndexPending", pending)];
+    let (table, partition_key, row_key) = ("Notes".to_owned(), "Al~2Fice".to_owned(), "note-0000000009".to_owned());
+    writer.write(TableRow { table, partition_key, row_key, properties: marks.into_iter().collect() }).await?;
+    writer.flush().await?;
+    let inventory = tables.inventory().await?;
+    let mut entities = 0;
+    for table in ["Notes", "NotesByTitle"] {
+        let mut reader = RowReader::new(tables, Selection::table(table).keys_only()).await?;
+        while let Some(part) = reader.next().await? {
+            if let ReadPart::Rows { rows, .. } = part {
+                assert!(rows.iter().all(|row| row.properties.get("Title").is_none()));
+                entities += rows.iter().filter(|row| inventory.is_entity(table, *row)).count();
+            }
+        }
+    }
+    assert_eq!(entities, 3);
     let missing = RowReader::new(tables, Selection::table("Nothing")).await;
     assert!(matches!(missing, Err(TransferError::Store(table_runtime::Error::TableNotFound(_)))), "{missing:?}");
     Ok(())
@@ -259,6 +280,9 @@ async fn damaged_lines_are_refused(store: &Store) -> Result<()> {
     writer.flush().await?;
     let row = store.rows("Lines").await?.into_iter().find(|row| row.row_key == "c");
     assert_eq!(row.and_then(|row| row.properties.get("A").map(ValueRef::to_value)), Some(Value::Int32(2)));
+    assert!(of("d", 1).check().is_ok());
+    let error = of("d/e", 1).check().err();
+    assert!(matches!(error, Some(table_runtime::Error::Limit(_))), "{error:?}");
     writer.write(of("d/e", 1)).await?;
     let error = writer.flush().await.err();
     assert!(matches!(error, Some(TransferError::Store(table_runtime::Error::Limit(_)))), "{error:?}");

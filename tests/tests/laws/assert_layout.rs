@@ -87,6 +87,22 @@ fn a_missing_file_is_written_and_reported() -> Result<()> {
 }
 
 #[test]
+fn one_run_shows_the_problems_of_all_entities() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let [first, missing, changed] = ["a.json", "b.json", "c.json"].map(|name| folder.path().join(name));
+    let layout = serde_json::to_string(&first::Post::layout())?;
+    fs::write(&first, &layout)?;
+    fs::write(&changed, &layout)?;
+    let assert = || assert_layout!(first::Post, &first, renamed::Article, &missing, changed::Post, &changed,);
+    let panic = catch_unwind(AssertUnwindSafe(assert)).err().context("two of them differ")?;
+    let text = panic.downcast_ref::<String>().context("a message")?;
+    ensure!(!text.contains("a.json") && text.contains("b.json") && text.contains("c.json"), "{text}");
+    ensure!(text.contains("there was no") && text.contains("the primary key has changed"), "{text}");
+    ensure!(missing.exists(), "it is written in the same run");
+    Ok(())
+}
+
+#[test]
 fn renaming_structs_and_fields_changes_no_layout() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("post.json");

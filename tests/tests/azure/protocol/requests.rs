@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use anyhow::{Context, Result};
 use table_runtime::{
-    Error, Value,
+    Error, Tables, Value,
     backend::{Action, BackendExt, Group, IfMatch, Operation},
     row::{Properties, ValueRef},
+    transfer::{ReadPart, RowReader, RowWriter, Selection, TableRow, TransferError},
 };
 use tests::scripted::Answer;
 
@@ -106,6 +107,48 @@ async fn a_transaction_has_the_format_that_the_service_reads() -> Result<()> {
         }
     }
     assert!(parts[0].contains("prefer: return-no-content"), "{}", parts[0]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_table_that_may_not_be_listed_or_made_is_read_and_written_by_its_name() -> Result<()> {
+    let (server, service) = scripted().await?;
+    let tables = Tables::new(service);
+    let forbidden = || error(403, "AuthorizationPermissionMismatch");
+    let time = r#""Timestamp":"2025-09-22T09:45:35.2743359Z""#;
+    let page = || Answer::new(200).json(format!(r#"{{"value":[{{"PartitionKey":"p","RowKey":"r",{time},"N.a":1}}]}}"#));
+    // The service lists its own tables for nobody.
+    let metrics = "$MetricsHourPrimaryTransactionsBlob";
+    server.then(page());
+    let mut reader = RowReader::new(&tables, Selection::table(metrics).as_stored()).await?;
+    let Some(ReadPart::Table(name)) = reader.next().await? else { anyhow::bail!("the table") };
+    let Some(ReadPart::Rows { rows, .. }) = reader.next().await? else { anyhow::bail!("its row") };
+    let row = TableRow::of(&name, rows.get(0).context("a row")?);
+    assert_eq!((name.as_str(), row.row_key.as_str()), (metrics, "r"));
+    assert!(only(&server).target.starts_with("/acc/$MetricsHourPrimaryTransactionsBlob()"), "{}", only(&server).target);
+    // A row that cannot be written is found, and refused by a reader that is not asked for it.
+    assert!(matches!(row.check(), Err(Error::Limit(_))));
+    server.then(page());
+    let mut reader = RowReader::new(&tables, Selection::table(metrics)).await?;
+    reader.next().await?;
+    assert!(matches!(reader.next().await, Err(TransferError::Unreadable { .. })));
+
+    let (server, service) = scripted().await?;
+    let tables = Tables::new(service);
+    server.then(forbidden()).then(error(404, "TableNotFound"));
+    let mut reader = RowReader::new(&tables, Selection::table("Posts")).await?;
+    reader.next().await?;
+    assert!(matches!(reader.next().await, Err(TransferError::Store(Error::TableNotFound(_)))), "no empty table");
+
+    let (server, service) = scripted().await?;
+    let tables = Tables::new(service);
+    server.then(forbidden()).then(written());
+    let mut writer = RowWriter::new(&tables);
+    let properties = number();
+    let (table, partition_key, row_key) = ("Posts".to_owned(), "p".to_owned(), "r".to_owned());
+    writer.write(TableRow { table, partition_key, row_key, properties }).await?;
+    writer.flush().await?;
+    assert_eq!(server.requests()[1].method, "PUT");
     Ok(())
 }
 
