@@ -99,11 +99,15 @@ pub(super) fn pascal(field: &str) -> String {
 
 /// Returns the name of the struct for a kind.
 pub(super) fn type_name(kind: &str) -> String {
-    let name: String = kind
+    let mut name: String = kind
         .split(|character: char| !character.is_ascii_alphanumeric())
         .map(pascal)
         .skip_while(|word| word.starts_with(|first: char| first.is_ascii_digit()))
         .collect();
+    // Clippy reports a name of capital letters.
+    if name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        name[1..].make_ascii_lowercase();
+    }
     let is_taken = KEYWORDS.contains(&name.to_ascii_lowercase().as_str()) || USED.contains(&name.as_str());
     if name.is_empty() || is_taken { format!("{name}Row") } else { name }
 }
@@ -149,7 +153,7 @@ mod tests {
         for (table, name) in [("Posts", "Post"), ("Categories", "Category"), ("Status", "Status"), ("log", "Log")] {
             assert_eq!(singular(table), name);
         }
-        assert_eq!(type_name("order line"), "OrderLine");
+        assert_eq!((type_name("order line"), type_name("LOG")), ("OrderLine".to_owned(), "Log".to_owned()));
         assert_eq!(type_name("7"), "Row");
     }
 }

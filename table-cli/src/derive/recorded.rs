@@ -47,7 +47,7 @@ struct Field {
 #[derive(Default)]
 struct Fields {
     names: Names,
-    fields: Vec<Field>,
+    all: Vec<Field>,
     by_path: BTreeMap<String, usize>,
     by_property: BTreeMap<String, usize>,
     /// The enums of fields with unit variants.
@@ -82,7 +82,7 @@ pub(super) fn printed(entity: &RecordedEntity, name: &str, rows: Seen<'_>, types
     let _ = writeln!(text, "#[derive(TableEntity, Clone, Debug)]\n#[table({})]", options.join(", "));
     text.extend(on_struct);
     let _ = writeln!(text, "pub struct {name} {{");
-    fields.fields.iter().for_each(|field| field.print(&mut text));
+    fields.all.iter().for_each(|field| field.print(&mut text));
     let enums = std::mem::take(&mut fields.enums);
     fields.print_others(entity, rows, &mut text);
     text.push_str("}\n");
@@ -118,7 +118,7 @@ impl Fields {
                 }
                 let options = if options.is_empty() { String::new() } else { format!("({})", options.join(", ")) };
                 let field = fields.key_field(part);
-                fields.fields[field].attributes.push(format!("#[{attribute}{options}]"));
+                fields.all[field].attributes.push(format!("#[{attribute}{options}]"));
             }
         }
         fields
@@ -139,9 +139,9 @@ impl Fields {
             is_optional: false,
             recorded,
         };
-        self.by_path.insert(part.field.clone(), self.fields.len());
-        self.fields.push(field);
-        self.fields.len() - 1
+        self.by_path.insert(part.field.clone(), self.all.len());
+        self.all.push(field);
+        self.all.len() - 1
     }
 
     /// Adds a property: that of a key field, or a field of its own.
@@ -159,7 +159,7 @@ impl Fields {
         let of_key =
             |(field, _): &(&String, &usize)| path.is_none_or(|path| path == *field) && is_same_name(field, property);
         if let Some((_, at)) = self.by_path.iter().find(of_key) {
-            let (at, field) = (*at, &mut self.fields[*at]);
+            let (at, field) = (*at, &mut self.all[*at]);
             let rename = if names::pascal(&field.ident) == property {
                 String::new()
             } else {
@@ -189,11 +189,11 @@ impl Fields {
             self.enums.push(enum_of(&rust_type, "The recorded variants", variants.split(", ")));
             recorded = None;
         }
-        self.by_property.insert(property.to_owned(), self.fields.len());
+        self.by_property.insert(property.to_owned(), self.all.len());
         if let Some(path) = path {
-            self.by_path.entry(path.to_owned()).or_insert(self.fields.len());
+            self.by_path.entry(path.to_owned()).or_insert(self.all.len());
         }
-        self.fields.push(Field { ident, attributes: Vec::new(), options, rust_type, is_optional, recorded });
+        self.all.push(Field { ident, attributes: Vec::new(), options, rust_type, is_optional, recorded });
     }
 
     /// Makes fields enums whose variants are parts of keys, but not recorded: those of the variants that the rows have.
@@ -206,7 +206,7 @@ impl Fields {
                 _ => None,
             };
             let variants: BTreeSet<_> = rows.iter().filter_map(variant).collect();
-            let field = &mut self.fields[at];
+            let field = &mut self.all[at];
             if field.rust_type != "String" || variants.is_empty() {
                 continue;
             }
@@ -284,7 +284,7 @@ impl Fields {
         let attribute = format!("{before}#[index({})]", options.join(", "));
         match on_field {
             Some(field) => {
-                self.fields[field].attributes.push(attribute);
+                self.all[field].attributes.push(attribute);
                 None
             }
             None => Some(attribute + "\n"),
@@ -295,7 +295,7 @@ impl Fields {
     fn on_field(&mut self, name: &str, part: &RecordedPart) -> Option<usize> {
         let at = self.position(part)?;
         self.make_elements(at, part);
-        (self.fields[at].ident == name || self.fields.iter().all(|field| field.ident != name)).then_some(at)
+        (self.all[at].ident == name || self.all.iter().all(|field| field.ident != name)).then_some(at)
     }
 
     /// Returns the position of the field of an index's part.
@@ -306,7 +306,7 @@ impl Fields {
 
     /// Makes a field whose elements are parts a `Vec`.
     fn make_elements(&mut self, field: usize, part: &RecordedPart) {
-        let field = &mut self.fields[field];
+        let field = &mut self.all[field];
         if part.each && field.rust_type == "String" {
             let (element, is_exact) = type_of_kind(&part.kind);
             field.rust_type = format!("Vec<{element}>");
@@ -334,8 +334,8 @@ impl Fields {
     /// Returns `rename(…)` for the properties of the pointer that do not have their usual names.
     fn renames(&self, index: &RecordedIndex) -> Option<String> {
         let usual = |field: &str| format!("IndexedEntity{}", names::pascal(field));
-        let renamed = index.pointer.iter().filter(|(field, name)| **name != usual(field));
-        let renames: Vec<_> = renamed.map(|(field, name)| format!("{} = {name:?}", self.ident(field))).collect();
+        let others = index.pointer.iter().filter(|(field, name)| **name != usual(field));
+        let renames: Vec<_> = others.map(|(field, name)| format!("{} = {name:?}", self.ident(field))).collect();
         (!renames.is_empty()).then(|| format!("rename({})", renames.join(", ")))
     }
 
@@ -345,7 +345,7 @@ impl Fields {
             None => part.field.clone(),
             Some(at) => {
                 self.make_elements(at, part);
-                self.fields[at].ident.clone()
+                self.all[at].ident.clone()
             }
         };
         let encoding = encoding(part);
@@ -358,12 +358,12 @@ impl Fields {
 
     /// Returns the name of the field at a recorded path.
     fn ident(&self, path: &str) -> String {
-        self.by_path.get(path).map_or_else(|| path.to_owned(), |at| self.fields[*at].ident.clone())
+        self.by_path.get(path).map_or_else(|| path.to_owned(), |at| self.all[*at].ident.clone())
     }
 
     /// Returns the name of the field that is stored as the property.
     fn ident_of(&self, property: &str) -> Option<String> {
-        self.by_property.get(property).map(|at| self.fields[*at].ident.clone())
+        self.by_property.get(property).map(|at| self.all[*at].ident.clone())
     }
 
     /// Returns the options of `#[table(…)]`.

@@ -276,7 +276,7 @@ async fn what_is_printed_compiles_for_every_name() {
     let mut modules = String::new();
     for table in TABLES {
         let text = printed(&["--store", &file, "derive", table]);
-        modules += &format!("pub mod {} {{\n{text}}}\n", format!("of_{table}").to_lowercase());
+        modules.extend(["pub mod of_", &table.to_lowercase(), " {\n", &text, "}\n"]);
     }
     assert_printed(&modules, "tables");
 
@@ -396,6 +396,8 @@ async fn a_part_of_the_rows_has_no_constants() {
 
 #[tokio::test]
 async fn the_recorded_struct_is_printed_with_its_indexes_and_options() {
+    use structs::orders_recorded::{Purchase, Status};
+
     let folder = Folder::new();
     let file = folder.path("a.tables");
     fill_recorded(&file).await;
@@ -403,7 +405,6 @@ async fn the_recorded_struct_is_printed_with_its_indexes_and_options() {
         assert_printed(&printed(&["--store", &file, "derive", name]), &format!("recorded_{}", name.to_lowercase()));
     }
     // `create` accepts each struct with the recorded layouts, whose indexes stay ready.
-    use structs::orders_recorded::{Purchase, Status};
     let tables = Tables::open(&file).unwrap();
     let layouts = async || {
         let entities = tables.inventory().await.unwrap().entities;

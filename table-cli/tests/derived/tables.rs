@@ -1094,7 +1094,7 @@ use table_runtime::{Guid, TableEntity};
 /// A row of the table `UPPER`, inferred from 2 rows.
 #[derive(TableEntity, Clone, Debug)]
 #[table(name = "UPPER", partition = "a")]
-pub struct UPPER {
+pub struct Upper {
     #[row_key]
     pub row: String,
     pub text: Option<String>,

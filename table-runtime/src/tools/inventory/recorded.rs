@@ -12,7 +12,7 @@ use crate::{
     client::tables::{Facts, ReadRecord, State, Wholes},
     model::{
         entity::VERSION,
-        layout::{LayoutState, Lifecycle, RecordedLayout, absence_name},
+        layout::{LayoutState, Lifecycle, RecordedLayout, RecordedWhole, absence_name},
     },
 };
 
@@ -115,8 +115,8 @@ impl RecordedEntity {
     /// several properties that is absent or another variant.
     pub fn optional_properties(&self) -> BTreeSet<&str> {
         let version = self.newest_version();
-        let wholes = self.wholes.get(&version).into_iter().flatten().map(|(_, whole)| whole);
-        let in_wholes = wholes.filter(|whole| !whole.everywhere).flat_map(|whole| whole.properties());
+        let wholes = self.wholes.get(&version).into_iter().flat_map(BTreeMap::values);
+        let in_wholes = wholes.filter(|whole| !whole.everywhere).flat_map(RecordedWhole::properties);
         let optional = self.optional.get(&version).into_iter().flatten();
         optional.chain(in_wholes).map(String::as_str).collect()
     }
