@@ -7,7 +7,10 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use table_runtime::transfer::{Line, RowWriter, TableRow, TransferError};
+use table_runtime::{
+    Error,
+    transfer::{Line, RowWriter, TableRow, TransferError},
+};
 
 use crate::{
     arguments::{Format, Import},
@@ -215,7 +218,12 @@ impl Target<'_> {
             _ => Failure::input(format!("the CSV cannot be read: {error}")),
         };
         let header = Header::parse(reader.headers().map_err(damaged)?)?;
-        self.writer.create_table(&table).await?;
+        self.writer.create_table(&table).await.map_err(|error| match error {
+            TransferError::Store(Error::Limit(error)) => {
+                Failure::input(format!("{error}; give the table with --table"))
+            }
+            error => error.into(),
+        })?;
         let done = std::mem::take(&mut position.lines);
         for record in reader.records() {
             let record = record.map_err(damaged)?;

@@ -99,6 +99,8 @@ impl Rows {
             tables = inventory.tables_of(primary).into_iter().map(str::to_owned).collect();
         }
         let count = Some(tables.len());
+        // A page may have few rows of entities.
+        let choice = Choice { limit: None, ..choice };
         let reader = RowReader::new(&store.tables, choice.within(Selection::tables(tables))).await?;
         Ok(Self { reader, entities: Some(Entities { inventory, only }), tables: count })
     }

@@ -53,7 +53,8 @@ impl TableRow {
     ///
     /// let json = r#"{"odata.etag":"W/\"1\"","PartitionKey":"Marcus","RowKey":"1","Likes@odata.type":"Edm.Int64","Likes":"5"}"#;
     /// let row = TableRow::from_json("Posts", json)?;
-    /// assert_eq!((row.table.as_str(), row.properties.len()), ("Posts", 1));
+    /// let names: Vec<_> = row.properties.iter().map(|(name, _)| name).collect();
+    /// assert_eq!((row.table.as_str(), names), ("Posts", vec!["Likes"]));
     /// # Ok::<(), String>(())
     /// ```
     ///

@@ -156,6 +156,10 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
         let (code, line) = failed(&[&["--store", &store, "import", &path], arguments].concat());
         assert!(code == 2 && line.contains(expected), "{}: {code} {line}", String::from_utf8_lossy(content));
     }
+    let copied = folder.path("Rows (1).csv");
+    fs::write(&copied, "PartitionKey,RowKey\na,b\n").unwrap();
+    let (code, line) = failed(&["--store", &store, "import", &copied]);
+    assert!(code == 2 && line.ends_with("; give the table with --table"), "{code} {line}");
     // A part of a table that is wanted.
     fs::write(&path, br#"{"items":[{"PartitionKey":"a","RowKey":"b"}],"nextMarker":{"nextpartitionkey":"x"}}"#)
         .unwrap();
