@@ -2,14 +2,15 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 use crate::store::StoreArguments;
 
 const AFTER: &str = "\
 A STORE is the path of an embedded store's file, a connection string, or env:NAME for the environment variable NAME \
 that has one of them. Other users of the machine can see a connection string on a command line, with its key: prefer \
-the variable. A shared access signature for one table is enough for each command about this table. A file is opened for \
+the variable. A shared access signature for one table is enough for each command about this table; `--entities`, `sweep` and \
+`verify` need the catalog too. A file is opened for \
 reading, except by `open`, `import`, `sweep` and `compact` and as the target of `copy`; no other process may have it \
 open for writing. Secrets are never printed.
 
@@ -113,7 +114,7 @@ pub(crate) struct Show {
     #[command(flatten)]
     pub(crate) rows: Rows,
     /// The largest number of rows.
-    #[arg(long, alias = "take", value_name = "N", default_value_t = 20)]
+    #[arg(long, alias = "take", value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..))]
     pub(crate) limit: u64,
     /// Whole values, which are cut after 40 characters otherwise.
     #[arg(long)]
@@ -227,7 +228,7 @@ pub(crate) struct Derive {
     /// The table, or else the recorded entity of this name.
     pub(crate) table: String,
     /// The largest number of rows to look at.
-    #[arg(long, alias = "take", value_name = "N", default_value_t = 10_000)]
+    #[arg(long, alias = "take", value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(1..))]
     pub(crate) limit: u64,
     /// The name of the struct; the recorded one, or that of the table in the singular, if it is missing.
     #[arg(long)]

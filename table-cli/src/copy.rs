@@ -17,6 +17,7 @@ use crate::{
 struct CopyPosition {
     reader: String,
     rows: u64,
+    skipped: Skipped,
 }
 
 /// Copies rows from one store to another.
@@ -30,16 +31,17 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
     let transfer = Transfer::of(&[Some(b"copy"), Some(from.as_bytes()), Some(to.as_bytes()), table, partition]);
     let cursor = CursorFile::new(copy.cursor.as_deref(), transfer);
     let (name, partition) = (copy.table.as_deref(), copy.partition.as_deref());
-    let choice = Choice { name, partition, as_stored: copy.skip, ..Choice::default() };
-    let (mut reader, mut rows) = (Rows::open(&source, choice).await?, 0);
+    let choice = Choice { name, is_table: true, partition, as_stored: copy.skip, ..Choice::default() };
+    let mut reader = Rows::open(&source, choice).await?;
+    let (mut rows, mut skipped) = (0, Skipped::default());
     if let Some(position) = cursor.read::<CopyPosition>()? {
-        reader.resume(&source, &position.reader)?;
-        rows = position.rows;
+        reader.resume(&source, &position.reader, copy.skip)?;
+        (rows, skipped) = (position.rows, position.skipped);
     }
     // A file is created only once the source can be read.
     let target = stores.open_other(&copy.target, false)?;
     let mut writer = RowWriter::new(&target.tables);
-    let (progress, mut skipped) = (ProgressLine::new("copied"), Skipped::default());
+    let progress = ProgressLine::new("copied");
     while let Some(part) = reader.next().await? {
         match part {
             ReadPart::Rows { table, rows: page } if copy.skip => {
@@ -65,7 +67,7 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
         }
         if cursor.is_given() {
             writer.flush().await?;
-            cursor.save(&CopyPosition { reader: reader.cursor(), rows })?;
+            cursor.save(&CopyPosition { reader: reader.cursor(), rows, skipped: skipped.clone() })?;
         }
     }
     writer.flush().await?;

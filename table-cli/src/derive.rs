@@ -22,7 +22,6 @@ use crate::{
 use keys::{Key, Keys};
 use names::Names;
 use properties::Column;
-use recorded::Seen;
 
 /// Prints a struct for each entity that the catalog records in the table, and for each kind of other rows.
 pub(crate) async fn derive(store: &Store, derive: &Derive, out: &mut impl Write) -> Result<(), Failure> {
@@ -51,12 +50,7 @@ pub(crate) async fn derive(store: &Store, derive: &Derive, out: &mut impl Write)
     let mut structs = Vec::new();
     for (entity, rows) in &found {
         let name = name(Some(&entity.name), &mut names);
-        structs.extend(recorded::printed(
-            entity,
-            &name,
-            if is_part { Seen::Part(rows) } else { Seen::All(rows) },
-            &mut names,
-        ));
+        structs.extend(recorded::printed(&inventory, entity, &name, rows, is_part, &mut names));
     }
     structs.extend(
         kinds
@@ -74,7 +68,7 @@ pub(crate) async fn derive(store: &Store, derive: &Derive, out: &mut impl Write)
     let has = |word: &str| structs.iter().any(|text| text.contains(word));
     let mut text = String::new();
     if !is_catalog_read {
-        text.push_str("// The credential may not read the catalog, so the rows of indexes are taken for entities.\n");
+        text.push_str("// The credential may not read the catalog, so index rows are treated as entities.\n");
     }
     if has("SystemTime") {
         text.push_str("use std::time::SystemTime;\n\n");

@@ -55,7 +55,7 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
     }
     let (mut columns, mut rows, mut begun) = (None, 0, 0);
     if let Some(position) = position {
-        reader.resume(store, &position.reader)?;
+        reader.resume(store, &position.reader, false)?;
         (columns, rows, begun) = (position.columns, position.rows, position.bytes);
     } else if format == Format::Csv {
         columns = Some(columns_of(Rows::open(store, choice).await?).await?);

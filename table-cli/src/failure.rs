@@ -39,7 +39,7 @@ impl Failure {
         Self { code: 0, message: String::new() }
     }
 
-    /// Names the file that the failure is about.
+    /// Adds the file's name to the message.
     pub(crate) fn about(self, file: &Path) -> Self {
         Self { message: format!("{}: {}", file.display(), self.message), ..self }
     }

@@ -30,7 +30,7 @@ const LINES: u64 = 5_000;
 const BEGIN: u64 = 4_096;
 
 /// The position of an import.
-#[derive(Serialize, Deserialize, Default)]
+#[derive(Clone, Serialize, Deserialize, Default)]
 struct ImportPosition {
     bytes: u64,
     lines: u64,
@@ -38,6 +38,9 @@ struct ImportPosition {
     rows: u64,
     /// Number of rows at which the last end of a dump was.
     ended: Option<u64>,
+    /// True if the lines are those of `tables export`, which have an end.
+    has_end: bool,
+    skipped: Skipped,
 }
 
 /// Writes the rows of a file.
@@ -51,31 +54,26 @@ pub(crate) async fn import(store: &Store, import: &Import) -> Result<(), Failure
     let begun: ImportPosition = cursor.read()?.unwrap_or_default();
     let bytes: Box<dyn Read> = if is_standard { Box::new(io::stdin()) } else { Box::new(open(&import.input)?) };
     let mut input = Input::open(bytes, format).map_err(|failure| failure.about(&import.input))?;
-    let mut target = Target {
-        import,
-        writer: RowWriter::new(&store.tables),
-        progress: ProgressLine::new("imported"),
-        cursor,
-        skipped: Skipped::default(),
-    };
+    let (bytes, progress) = (begun.bytes, ProgressLine::new("imported"));
+    let mut target = Target { import, writer: RowWriter::new(&store.tables), progress, cursor, position: begun };
     match input.form {
-        Form::Dump | Form::Lines => {
-            if begun.bytes > 0 {
+        Form::Lines => {
+            if bytes > 0 {
                 let mut file = open(&import.input)?;
-                file.seek(SeekFrom::Start(begun.bytes))?;
+                file.seek(SeekFrom::Start(bytes))?;
                 input.bytes = Box::new(BufReader::new(file));
             }
-            target.lines(input, begun).await?;
+            target.lines(input).await?;
         }
-        Form::Document => target.document(input, begun).await?,
-        Form::Csv => target.csv(input, begun).await?,
+        Form::Document => target.document(input).await?,
+        Form::Csv => target.csv(input).await?,
     }
     target.writer.flush().await?;
     target.cursor.remove()?;
-    let Target { writer, progress, skipped, .. } = target;
+    let Target { writer, progress, position, .. } = target;
     drop(progress);
     progress::report(writer.rows(), "imported");
-    skipped.report();
+    position.skipped.report();
     Ok(())
 }
 
@@ -110,12 +108,29 @@ struct Target<'a> {
     writer: RowWriter,
     progress: ProgressLine,
     cursor: CursorFile,
-    skipped: Skipped,
+    position: ImportPosition,
 }
 
 impl Target<'_> {
     fn is_table(&self, table: &str) -> bool {
         self.import.table.as_ref().is_none_or(|selected| selected.eq_ignore_ascii_case(table))
+    }
+
+    async fn take(&mut self, line: Line, number: u64) -> Result<(), Failure> {
+        match line {
+            Line::Table(table) if self.is_table(&table) => {
+                self.writer.create_table(&table).await.map_err(|error| in_line(error, number))
+            }
+            Line::Table(_) => Ok(()),
+            Line::Row(row) => {
+                self.position.rows += 1;
+                self.write(row, number).await
+            }
+            Line::End(rows) => {
+                self.position.ended = Some(rows);
+                Ok(())
+            }
+        }
     }
 
     async fn write(&mut self, row: TableRow, number: u64) -> Result<(), Failure> {
@@ -126,7 +141,7 @@ impl Target<'_> {
             if !self.import.skip {
                 return Err(at_line(number, &error.to_string()));
             }
-            self.skipped.add(format!("line {number}: {error}"));
+            self.position.skipped.add(format!("line {number}: {error}"));
             return Ok(());
         }
         let table = row.table.clone();
@@ -138,73 +153,68 @@ impl Target<'_> {
     }
 
     /// Writes what waits, and saves the position.
-    async fn save(&mut self, position: &ImportPosition) -> Result<(), Failure> {
-        if self.cursor.is_given() && position.lines.is_multiple_of(LINES) {
+    async fn save(&mut self) -> Result<(), Failure> {
+        if self.cursor.is_given() && self.position.lines.is_multiple_of(LINES) {
             self.writer.flush().await?;
-            self.cursor.save(position)?;
+            self.cursor.save(&self.position)?;
         }
         Ok(())
     }
 
-    /// Returns the table of rows that do not have it.
-    fn table(&self) -> Result<&str, Failure> {
-        self.import.table.as_deref().ok_or_else(|| Failure::input("the rows have no table; give it with --table"))
-    }
-
-    async fn lines(&mut self, mut input: Input, mut position: ImportPosition) -> Result<(), Failure> {
-        let table = if input.form == Form::Lines { Some(self.table()?.to_owned()) } else { None };
+    async fn lines(&mut self, mut input: Input) -> Result<(), Failure> {
+        let table = self.import.table.clone();
         let mut line = String::new();
         loop {
+            let number = self.position.lines + 1;
             let read = input.bytes.read_line(&mut line).map_err(|error| match error.kind() {
-                io::ErrorKind::InvalidData => at_line(position.lines + 1, "it is not UTF-8; save the file as UTF-8"),
+                io::ErrorKind::InvalidData => at_line(number, "it is not UTF-8; save the file as UTF-8"),
                 _ => error.into(),
             })?;
             if read == 0 {
                 break;
             }
-            position.bytes += read as u64;
-            position.lines += 1;
-            let number = position.lines;
-            if !line.trim().is_empty() {
-                let text = input::without_mark(&line);
-                let parsed = match &table {
-                    None => text.parse(),
-                    Some(table) => input::row_of(table, text).map(Line::Row),
-                };
-                match parsed.map_err(|problem| TransferError::Line { number, problem })? {
-                    Line::Table(table) if self.is_table(&table) => self.writer.create_table(&table).await?,
-                    Line::Table(_) => {}
-                    Line::Row(row) => {
-                        position.rows += 1;
-                        self.write(row, number).await?;
-                    }
-                    Line::End(rows) => position.ended = Some(rows),
-                }
+            self.position.bytes += read as u64;
+            self.position.lines = number;
+            let text = input::without_mark(&line).trim();
+            if !text.is_empty() {
+                self.position.has_end |= input::is_of_export(text);
+                let line = input::line_of(table.as_deref(), text).map_err(|problem| at_line(number, &problem))?;
+                self.take(line, number).await?;
             }
             line.clear();
-            self.save(&position).await?;
+            self.save().await?;
         }
-        if table.is_none() && position.ended != Some(position.rows) && !self.import.partial {
+        // Nothing at all may be the rest of anything.
+        let is_nothing = self.position.rows == 0 && table.is_none();
+        self.finish(is_nothing).await
+    }
+
+    async fn document(&mut self, input: Input) -> Result<(), Failure> {
+        let lines = input.document(self.import.table.as_deref(), self.import.partial)?;
+        self.position.has_end = lines.iter().any(|(_, line)| !matches!(line, Line::Row(_)));
+        if let Some(table) = &self.import.table {
+            self.writer.create_table(table).await?;
+        }
+        let done = usize::try_from(self.position.lines).unwrap_or(usize::MAX);
+        for (number, line) in lines.into_iter().skip(done) {
+            self.position.lines += 1;
+            self.take(line, number).await?;
+            self.save().await?;
+        }
+        self.finish(false).await
+    }
+
+    /// Checks that the lines of `tables export` are complete.
+    async fn finish(&mut self, is_nothing: bool) -> Result<(), Failure> {
+        let ImportPosition { rows, ended, has_end, .. } = self.position;
+        if (has_end || is_nothing) && ended != Some(rows) && !self.import.partial {
             self.writer.flush().await?;
-            return Err(TransferError::Incomplete { found: position.rows }.into());
+            return Err(TransferError::Incomplete { found: rows }.into());
         }
         Ok(())
     }
 
-    async fn document(&mut self, input: Input, mut position: ImportPosition) -> Result<(), Failure> {
-        let table = self.table()?.to_owned();
-        let rows = input.document(&table, self.import.partial)?;
-        self.writer.create_table(&table).await?;
-        let done = usize::try_from(position.lines).unwrap_or(usize::MAX);
-        for (number, row) in rows.into_iter().skip(done) {
-            position.lines += 1;
-            self.write(row, number).await?;
-            self.save(&position).await?;
-        }
-        Ok(())
-    }
-
-    async fn csv(&mut self, mut input: Input, mut position: ImportPosition) -> Result<(), Failure> {
+    async fn csv(&mut self, mut input: Input) -> Result<(), Failure> {
         let table = match (&self.import.table, self.import.input.file_stem().and_then(|name| name.to_str())) {
             (Some(table), _) => table.clone(),
             // Storage Explorer adds `.typed`.
@@ -224,18 +234,26 @@ impl Target<'_> {
             }
             error => error.into(),
         })?;
-        let done = std::mem::take(&mut position.lines);
+        let done = std::mem::take(&mut self.position.lines);
         for record in reader.records() {
             let record = record.map_err(damaged)?;
-            position.lines += 1;
-            if position.lines <= done {
+            self.position.lines += 1;
+            if self.position.lines <= done {
                 continue;
             }
             let number = record.position().map_or(0, csv::Position::line);
-            let row = header.row(&table, &record).map_err(|problem| TransferError::Line { number, problem })?;
+            let row = header.row(&table, &record).map_err(|problem| at_line(number, &problem))?;
             self.write(row, number).await?;
-            self.save(&position).await?;
+            self.save().await?;
         }
         Ok(())
+    }
+}
+
+/// Names the line in an error that is about a limit.
+fn in_line(error: TransferError, number: u64) -> Failure {
+    match error {
+        TransferError::Store(Error::Limit(error)) => at_line(number, &error.to_string()),
+        error => error.into(),
     }
 }

@@ -2,30 +2,32 @@
 
 use std::{
     borrow::Cow,
+    fmt,
     io::{self, BufRead, BufReader, Cursor, Read},
 };
 
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Map, Value, value::RawValue};
-use table_runtime::transfer::TableRow;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::{Value, json, value::RawValue};
+use table_runtime::transfer::{Line, TableRow};
 
 use crate::{arguments::Format, failure::Failure};
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The lines that `tables export` writes, with their tables.
-    Dump,
-    /// A row of a table in each line.
+    /// A row in each line, as `tables export` and others write it.
     Lines,
-    /// Rows of a table as a list, as the answer to a query, or one after the other, each in any number of lines.
+    /// Rows as a list, as the answer to a query, or one after the other, each in any number of lines.
     Document,
     Csv,
 }
 
 /// Files that are not read, by their first bytes: what they are, and what to do.
 const OTHERS: [(&[u8], &str, &str); 9] = [
-    (b"redb", "the file of an embedded store", "copy it with `tables copy FILE STORE`"),
+    (b"redb\x1A\x0A\xA9\x0D\x0A", "the file of an embedded store", "copy it with `tables copy FILE STORE`"),
     (b"\x1F\x8B", "compressed by gzip", "decompress it"),
     (b"PK\x03\x04", "a ZIP archive or a workbook", "unpack it, or save the sheet as CSV in UTF-8"),
     (b"\xFF\xFE", "text in UTF-16", "save it as UTF-8; in PowerShell, with `Out-File -Encoding utf8`"),
@@ -38,7 +40,7 @@ const OTHERS: [(&[u8], &str, &str); 9] = [
 
 const BOM: &str = "\u{FEFF}";
 
-/// An open file or the standard input, at its begin.
+/// An open file or the standard input, at its beginning.
 pub(crate) struct Input {
     pub(crate) form: Form,
     pub(crate) bytes: Box<dyn BufRead>,
@@ -59,8 +61,8 @@ impl Input {
         Ok(Self { form, bytes: Box::new(Cursor::new(begin).chain(input)) })
     }
 
-    /// Reads the rows of a document.
-    pub(crate) fn document(mut self, table: &str, partial: bool) -> Result<Vec<(u64, TableRow)>, Failure> {
+    /// Reads the lines of a document, with their numbers. The table is that of rows that do not have it.
+    pub(crate) fn document(mut self, table: Option<&str>, partial: bool) -> Result<Vec<(u64, Line)>, Failure> {
         let mut text = String::new();
         self.bytes.read_to_string(&mut text).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => Failure::input("it is not UTF-8; save it as UTF-8"),
@@ -70,20 +72,19 @@ impl Input {
         let damaged = |error: serde_json::Error| {
             let message = error.to_string();
             let problem = message.split(" at line ").next().unwrap_or_default();
-            Failure::input(format!("line {}: {problem}", error.line()))
+            at_line(error.line() as u64, problem)
         };
-        let (mut rows, mut line, mut counted) = (Vec::new(), 1, 0);
+        let (mut lines, mut number, mut counted) = (Vec::new(), 1, 0);
         for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
             for row in listed(value.map_err(damaged)?, partial)? {
                 // The row is a part of the text.
                 let begin = row.get().as_ptr() as usize - text.as_ptr() as usize;
-                line += text[counted..begin].matches('\n').count() as u64;
+                number += text[counted..begin].matches('\n').count() as u64;
                 counted = begin;
-                let row = row_of(table, row.get()).map_err(|problem| at_line(line, &problem))?;
-                rows.push((line, row));
+                lines.push((number, line_of(table, row.get()).map_err(|problem| at_line(number, &problem))?));
             }
         }
-        Ok(rows)
+        Ok(lines)
     }
 }
 
@@ -104,8 +105,11 @@ fn form(line: &str, format: Option<Format>) -> Result<Form, Failure> {
     Ok(match format {
         Some(Format::Csv) => Form::Csv,
         None if line.contains("PartitionKey") && object.is_none() && !line.starts_with('[') => Form::Csv,
-        _ if object.is_some_and(|members| members.starts_with("\"@")) || line.is_empty() => Form::Dump,
-        _ if object.is_some() && row_of("", line).is_ok() => Form::Lines,
+        // A line of `tables export` is one even if it is damaged.
+        _ if line.is_empty() || object.is_some_and(|members| members.starts_with("\"@")) && line.ends_with('}') => {
+            Form::Lines
+        }
+        _ if object.is_some() && line_of(Some(""), line).is_ok() => Form::Lines,
         _ if object.is_some() || line.starts_with('[') => Form::Document,
         _ => return Err(at_line(1, "it is neither JSON nor CSV with a column `PartitionKey`")),
     })
@@ -117,7 +121,7 @@ struct Answer<'a> {
     #[serde(borrow, alias = "items")]
     value: Vec<&'a RawValue>,
     #[serde(default, rename = "nextMarker")]
-    next_marker: Map<String, Value>,
+    next_marker: Value,
     #[serde(default, rename = "odata.nextLink")]
     next_link: Option<IgnoredAny>,
 }
@@ -130,7 +134,8 @@ fn listed(value: &RawValue, partial: bool) -> Result<Vec<&RawValue>, Failure> {
     let Ok(Answer { value: rows, next_marker, next_link }) = serde_json::from_str(value.get()) else {
         return Ok(vec![value]);
     };
-    if !partial && (next_link.is_some() || !next_marker.is_empty()) {
+    let has_ended = next_marker.is_null() || next_marker == json!({}) || next_marker == json!("");
+    if !partial && (next_link.is_some() || !has_ended) {
         return Err(Failure::input(
             "it has only the first rows of the table, and the marker of the next ones; request all of them, with `az \
              storage entity query --num-results '*'`, or give --partial",
@@ -139,31 +144,82 @@ fn listed(value: &RawValue, partial: bool) -> Result<Vec<&RawValue>, Failure> {
     Ok(rows)
 }
 
-/// Reads a row of the table. The error describes the problem.
-pub(crate) fn row_of(table: &str, json: &str) -> Result<TableRow, String> {
-    TableRow::from_json(table, &of_az(json))
+/// Reads a line of `tables export`, or a row of the table that does not have it. The error describes the problem.
+pub(crate) fn line_of(table: Option<&str>, json: &str) -> Result<Line, String> {
+    if is_of_export(json) {
+        return json.parse();
+    }
+    let table = table.ok_or("the row has no table; give it with --table")?;
+    TableRow::from_json(table, &of_az(json)).map(Line::Row)
 }
+
+/// Checks whether a line has its table, or ends the output of `tables export`.
+pub(crate) fn is_of_export(json: &str) -> bool {
+    [TABLE, ROWS].iter().any(|member| json.contains(member))
+}
+
+/// The members that the lines of `tables export` have. In a text, the quotes are escaped.
+const TABLE: &str = "\"@table\"";
+const ROWS: &str = "\"@rows\"";
 
 /// Converts a row of `az`, which writes an ETag as `etag`, and a value with its type as an object, to that of the service.
 fn of_az(json: &str) -> Cow<'_, str> {
-    const ETAG: &str = "W/\"datetime'";
+    const ETAG: &str = "\"W/\\\"datetime'";
     if !json.contains("\"edm_type\"") && !json.contains("\"etag\"") {
         return Cow::Borrowed(json);
     }
-    let Ok(members) = serde_json::from_str::<Map<String, Value>>(json) else { return Cow::Borrowed(json) };
-    let mut row = Map::new();
-    for (name, mut value) in members {
-        match &mut value {
-            Value::String(etag) if name == "etag" && etag.starts_with(ETAG) => continue,
-            Value::Object(parts) if parts.len() == 2 => {
-                if let (Some(edm_type), Some(inner)) = (parts.remove("edm_type"), parts.remove("value")) {
-                    row.insert(format!("{name}@odata.type"), edm_type);
-                    value = inner;
-                }
+    let Ok(Members(members)) = serde_json::from_str(json) else { return Cow::Borrowed(json) };
+    let mut row = String::new();
+    let mut add = |name: &str, value: &str| {
+        row.push(if row.is_empty() { '{' } else { ',' });
+        row.extend([&Value::from(name).to_string(), ":", value]);
+    };
+    for (name, value) in members {
+        match serde_json::from_str::<Typed<'_>>(value.get()) {
+            Ok(Typed { edm_type, value }) => {
+                add(&format!("{name}@odata.type"), edm_type.get());
+                add(&name, value.get());
             }
-            _ => {}
+            Err(_) if name == "etag" && value.get().starts_with(ETAG) => {}
+            Err(_) => add(&name, value.get()),
         }
-        row.insert(name, value);
     }
-    Cow::Owned(Value::Object(row).to_string())
+    Cow::Owned(row + "}")
+}
+
+/// A value with its type.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Typed<'a> {
+    #[serde(borrow)]
+    edm_type: &'a RawValue,
+    #[serde(borrow)]
+    value: &'a RawValue,
+}
+
+/// The members of an object, in order, also those that occur twice.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(Object)
+    }
 }

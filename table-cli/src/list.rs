@@ -3,26 +3,31 @@
 use std::{collections::BTreeMap, fmt::Write as _, io::Write};
 
 use comfy_table::{Table, presets};
-use table_runtime::inventory::{Inventory, RecordedKey, RecordedLayout};
+use table_runtime::{
+    inventory::{Inventory, RecordedKey, RecordedLayout},
+    transfer::ReadPart,
+};
 
 use crate::{
     failure::Failure,
-    rows::{CATALOG, Choice},
+    rows::{CATALOG, Choice, Rows, is_forbidden},
     show,
     store::Store,
 };
 
 /// Lists tables, entities and indexes.
 pub(crate) async fn list(store: &Store, rows: bool, out: &mut impl Write) -> Result<(), Failure> {
-    let (inventory, is_part) = match (store.inventory().await?, &store.signed_table) {
-        (Some(inventory), _) => (inventory, false),
-        // A signature for one table shows no other table and no catalog.
-        (None, Some(table)) => {
+    let (inventory, is_part) = match (store.tables.inventory().await, &store.signed_table) {
+        // A signature for one table shows no other table and no catalog. If it is not valid, this is read.
+        (Err(error), Some(table)) if is_forbidden(&error) => {
+            let choice = Choice { name: Some(table), limit: Some(1), keys_only: true, ..Choice::default() };
+            let mut reader = Rows::open(store, choice).await?;
+            while let Some(ReadPart::Table(_)) = reader.next().await? {}
             let mut inventory = Inventory::default();
             inventory.tables.push(table.clone());
             (inventory, true)
         }
-        (None, None) => return Err(Failure::input("the credential may not list the tables or not read the catalog")),
+        (inventory, _) => (inventory?, false),
     };
     let mut counts = BTreeMap::new();
     if rows || store.is_file {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
 
 /// A line with the number of rows, which is shown only on a terminal.
 pub(crate) struct ProgressLine(ProgressBar);
@@ -43,7 +44,7 @@ impl Drop for ProgressLine {
 const REPORTED: usize = 1000;
 
 /// The rows that a transfer has left out, because they exceed a limit.
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Skipped {
     rows: u64,
     first: Vec<String>,

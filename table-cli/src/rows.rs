@@ -16,6 +16,8 @@ pub(crate) struct Choice<'a> {
     pub(crate) name: Option<&'a str>,
     /// Leaves out the rows of indexes, inserts that are not committed, and the catalog.
     pub(crate) entities: bool,
+    /// True if the name is never that of an entity.
+    pub(crate) is_table: bool,
     pub(crate) partition: Option<&'a str>,
     pub(crate) from: Option<&'a str>,
     pub(crate) to: Option<&'a str>,
@@ -36,10 +38,13 @@ impl Choice<'_> {
         if let Some(limit) = self.limit {
             selection = selection.page(u32::try_from(limit).unwrap_or(u32::MAX));
         }
-        if self.keys_only {
-            selection = selection.keys_only();
-        }
-        if self.as_stored { selection.as_stored() } else { selection }
+        if self.keys_only { selection.keys_only() } else { selection }
+    }
+
+    /// Begins to read rows of the tables.
+    async fn begin(&self, store: &Store, tables: Selection) -> Result<RowReader, TransferError> {
+        let reader = RowReader::new(&store.tables, self.within(tables)).await?;
+        Ok(if self.as_stored { reader.as_stored() } else { reader })
     }
 }
 
@@ -61,7 +66,7 @@ pub(crate) struct Rows {
 impl Rows {
     /// Begins to read.
     pub(crate) async fn open(store: &Store, choice: Choice<'_>) -> Result<Self, Failure> {
-        let begin = async |tables| RowReader::new(&store.tables, choice.within(tables)).await;
+        let begin = |tables| choice.begin(store, tables);
         if choice.entities {
             return Self::entities(store, choice).await;
         }
@@ -75,14 +80,18 @@ impl Rows {
             };
         };
         match begin(Selection::table(name)).await {
-            Err(TransferError::Store(Error::TableNotFound(_))) => Self::entities(store, choice).await,
+            Err(TransferError::Store(Error::TableNotFound(_))) if !choice.is_table => {
+                Self::entities(store, choice).await
+            }
             reader => Ok(whole(reader?, Some(1))),
         }
     }
 
     /// Begins to read the rows of entities.
     async fn entities(store: &Store, choice: Choice<'_>) -> Result<Self, Failure> {
-        let inventory = store.tables.inventory().await?;
+        let Some(inventory) = store.inventory().await? else {
+            return Err(Failure::input("entities are found by the catalog, which the credential may not read"));
+        };
         let is_of_entities = |table: &&String| {
             let layouts = inventory.layouts_in(table);
             *table != CATALOG && (layouts.is_empty() || layouts.iter().any(|(_, layout)| layout.index.is_none()))
@@ -93,21 +102,26 @@ impl Rows {
         if let (true, Some(name)) = (tables.is_empty(), choice.name) {
             only = inventory.entities.iter().position(|entity| entity.names.iter().any(|known| known == name));
             let Some(primary) = only.and_then(|at| inventory.entities[at].layouts.first()) else {
-                let what = "and the catalog has no entity of this name";
-                return Err(Failure::missing(format!("the table {name} does not exist, {what}")));
+                let is_there = inventory.tables.iter().any(|table| is_named(&table));
+                return Err(Failure::missing(if is_there {
+                    format!("the table {name} has no entities, but the rows of indexes or the catalog")
+                } else {
+                    format!("the table {name} does not exist, and the catalog has no entity of this name")
+                }));
             };
             tables = inventory.tables_of(primary).into_iter().map(str::to_owned).collect();
         }
         let count = Some(tables.len());
         // A page may have few rows of entities.
         let choice = Choice { limit: None, ..choice };
-        let reader = RowReader::new(&store.tables, choice.within(Selection::tables(tables))).await?;
+        let reader = choice.begin(store, Selection::tables(tables)).await?;
         Ok(Self { reader, entities: Some(Entities { inventory, only }), tables: count })
     }
 
     /// Continues at the cursor of an earlier reader of the same rows.
-    pub(crate) fn resume(&mut self, store: &Store, cursor: &str) -> Result<(), Failure> {
-        self.reader = RowReader::resume(&store.tables, cursor)?;
+    pub(crate) fn resume(&mut self, store: &Store, cursor: &str, as_stored: bool) -> Result<(), Failure> {
+        let reader = RowReader::resume(&store.tables, cursor)?;
+        self.reader = if as_stored { reader.as_stored() } else { reader };
         Ok(())
     }
 

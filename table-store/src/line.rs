@@ -70,9 +70,10 @@ impl TableRow {
     /// Checks that the service accepts the row.
     ///
     /// # Errors
-    /// Returns [`Error::Limit`](crate::Error::Limit) if a key, a property or the row exceeds a limit.
+    /// Returns [`Error::Limit`](crate::Error::Limit) if the table's name, a key, a property or the row exceeds a limit.
     pub fn check(&self) -> StoreResult<()> {
         let Self { table, partition_key, row_key, properties } = self;
+        limits::check_table_name(table)?;
         limits::check_key(table, "PartitionKey", partition_key)?;
         limits::check_key(table, "RowKey", row_key)?;
         limits::check_row(table, partition_key, row_key, properties.as_ref())
@@ -142,7 +143,8 @@ impl std::str::FromStr for Line {
 
 /// Reads the JSON of a line, or of a row without its table if `OF_TABLE`.
 fn parse<const OF_TABLE: bool>(json: &str) -> Result<Line, String> {
-    row_json::parse::<Parsed<OF_TABLE>>(json).map(|parsed| parsed.0).map_err(|error| {
+    let parse = if OF_TABLE { row_json::parse_exactly } else { row_json::parse };
+    parse(json).map(|Parsed::<OF_TABLE>(line)| line).map_err(|error: serde_json::Error| {
         // The position is that in the line, which has a number of its own.
         let text = error.to_string();
         text.split(" at line ").next().unwrap_or_default().to_owned()

@@ -60,6 +60,11 @@ impl Names {
     }
 }
 
+/// Returns a name in Rust: `r#type` for `type`.
+pub(super) fn with_raw(name: &str) -> String {
+    if KEYWORDS.contains(&name) { format!("r#{name}") } else { name.to_owned() }
+}
+
 fn is_name(text: &str) -> bool {
     text.bytes().next().is_some_and(|first| first.is_ascii_lowercase())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')

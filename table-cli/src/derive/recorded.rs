@@ -6,7 +6,7 @@ use std::{
 };
 
 use table_runtime::{
-    inventory::{LayoutState, RecordedEntity, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart},
+    inventory::{Inventory, LayoutState, RecordedEntity, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart},
     layout::{Holds, Scope},
     row::ValueRef,
     transfer::TableRow,
@@ -17,20 +17,6 @@ use super::{
     properties::{self, OWN},
 };
 
-/// The rows of an entity that were read.
-#[derive(Clone, Copy)]
-pub(super) enum Seen<'a> {
-    All(&'a [TableRow]),
-    Part(&'a [TableRow]),
-}
-
-impl<'a> Seen<'a> {
-    const fn rows(self) -> &'a [TableRow] {
-        let (Self::All(rows) | Self::Part(rows)) = self;
-        rows
-    }
-}
-
 /// A field of the struct.
 struct Field {
     ident: String,
@@ -39,8 +25,8 @@ struct Field {
     options: Vec<String>,
     rust_type: String,
     is_optional: bool,
-    /// The recorded type, if the field's is another one.
-    recorded: Option<String>,
+    /// A sentence about what is recorded, if the field is not certainly the program's.
+    note: Option<String>,
 }
 
 /// The fields, which are found by the path that is recorded and by the property.
@@ -52,23 +38,39 @@ struct Fields {
     by_property: BTreeMap<String, usize>,
     /// The enums of fields with unit variants.
     enums: Vec<String>,
+    /// Properties of key fields that have another name.
+    of_keys: Vec<String>,
 }
 
-/// Returns the struct of an entity, of which some rows are given, with the enums of its fields.
-pub(super) fn printed(entity: &RecordedEntity, name: &str, rows: Seen<'_>, types: &mut Names) -> Option<String> {
+/// Returns the struct of an entity with the enums of its fields, and with what follows from its rows, or a part of them.
+pub(super) fn printed(
+    inventory: &Inventory,
+    entity: &RecordedEntity,
+    name: &str,
+    rows: &[TableRow],
+    is_part: bool,
+    types: &mut Names,
+) -> Option<String> {
     let primary = entity.primary()?;
-    let mut fields = Fields::of_keys(primary);
+    let mut fields = Fields::of_primary_key(primary);
     let optional = entity.optional_properties();
     let version = entity.newest_version();
     let properties: Vec<_> = entity.properties.get(&version).into_iter().flatten().collect();
+    let others = properties.iter().map(|(property, _)| property.as_str());
+    let paths = paths(entity, others.filter(|property| !fields.has_key_like(property)));
+    // Fields that are properties alone and have no property yet. If there are fewer than properties, a key field has one.
+    let unknown = entity.fields.iter().filter(|field| !paths.values().any(|path| path == *field)).count();
     for (property, recorded) in &properties {
-        let path = path_of(entity, property);
-        fields.add_property(property, recorded, path.as_deref(), optional.contains(property.as_str()), types);
+        let path = paths.get(property.as_str()).map(String::as_str);
+        if path.is_none() && unknown == 0 && !entity.fields.is_empty() && !fields.has_key_like(property) {
+            fields.of_keys.push((*property).clone());
+        } else {
+            fields.add_property(property, recorded, path, optional.contains(property.as_str()), types);
+        }
     }
-    if let Seen::All(rows) = rows {
-        fields.infer_enums(entity, rows, types);
+    if !is_part {
+        fields.infer_enums(inventory, entity, rows, types);
     }
-    let rows = rows.rows();
     let indexes = entity.layouts.iter().filter_map(|layout| Some((layout, layout.index.as_ref()?)));
     let on_struct: Vec<_> =
         indexes.filter_map(|(layout, index)| fields.index(entity, primary, layout, index)).collect();
@@ -83,6 +85,9 @@ pub(super) fn printed(entity: &RecordedEntity, name: &str, rows: Seen<'_>, types
     text.extend(on_struct);
     let _ = writeln!(text, "pub struct {name} {{");
     fields.all.iter().for_each(|field| field.print(&mut text));
+    for property in &fields.of_keys {
+        let _ = writeln!(text, "    // A key field has `#[property(rename = {property:?})]`.");
+    }
     let enums = std::mem::take(&mut fields.enums);
     fields.print_others(entity, rows, &mut text);
     text.push_str("}\n");
@@ -90,14 +95,30 @@ pub(super) fn printed(entity: &RecordedEntity, name: &str, rows: Seen<'_>, types
     Some(text)
 }
 
-/// Returns the path of the field that is stored as the property, if it is recorded.
-fn path_of(entity: &RecordedEntity, property: &str) -> Option<String> {
+/// Returns the paths of the fields that are stored as these properties, as far as they are recorded.
+fn paths<'p>(entity: &RecordedEntity, properties: impl Iterator<Item = &'p str>) -> BTreeMap<&'p str, String> {
     let indexes = || entity.layouts.iter().filter_map(|layout| layout.index.as_ref().map(|index| (layout, index)));
-    let parts = indexes().flat_map(|(layout, _)| layout.partition.parts.iter().chain(&layout.row.parts));
-    let by_part = parts.filter(|part| part.property.as_deref() == Some(property)).map(|part| &part.field);
-    let included = indexes().flat_map(|(_, index)| &index.included).filter(|(_, name)| *name == property);
-    let named = entity.fields.iter().filter(|field| is_same_name(field, property));
-    by_part.chain(included.map(|(field, _)| field)).chain(named).next().cloned()
+    let path = |property: &str| {
+        let parts = indexes().flat_map(|(layout, _)| layout.partition.parts.iter().chain(&layout.row.parts));
+        let by_part = parts.filter(|part| part.property.as_deref() == Some(property)).map(|part| &part.field);
+        let included = indexes().flat_map(|(_, index)| &index.included).filter(|(_, name)| *name == property);
+        let named = entity.fields.iter().filter(|field| is_same_name(field, property));
+        by_part.chain(included.map(|(field, _)| field)).chain(named).next().cloned()
+    };
+    let (mut known, mut others) = (BTreeMap::new(), Vec::new());
+    for property in properties {
+        match path(property) {
+            Some(path) => drop(known.insert(property, path)),
+            None => others.push(property),
+        }
+    }
+    // The only field that is left has the only property that is left.
+    let mut fields = entity.fields.iter().filter(|field| !known.values().any(|known| known == *field));
+    if let ([property], Some(field), None) = (others.as_slice(), fields.next(), fields.next()) {
+        let field = field.clone();
+        known.insert(property, field);
+    }
+    known
 }
 
 /// Checks whether the names are equal in one of the styles of properties.
@@ -107,9 +128,21 @@ fn is_same_name(field: &str, property: &str) -> bool {
 }
 
 impl Fields {
-    /// Returns the fields of the primary key.
-    fn of_keys(primary: &RecordedLayout) -> Self {
+    /// Returns the fields of the primary key. The derive takes the parts of each key in the order of the fields.
+    fn of_primary_key(primary: &RecordedLayout) -> Self {
         let mut fields = Self::default();
+        let (partition, row) = (&primary.partition.parts, &primary.row.parts);
+        let in_row = |part: &RecordedPart| row.iter().any(|other| other.field == part.field);
+        let first = partition.iter().take_while(|part| !in_row(part)).count();
+        for part in &partition[..first] {
+            fields.key_field(part);
+        }
+        for part in row {
+            let before = partition.iter().position(|other| other.field == part.field).unwrap_or_default();
+            for part in partition[..before].iter().chain([part]) {
+                fields.key_field(part);
+            }
+        }
         for (attribute, key) in [("partition_key", &primary.partition), ("row_key", &primary.row)] {
             for (at, part) in key.parts.iter().enumerate() {
                 let mut options: Vec<_> = encoding(part).into_iter().map(str::to_owned).collect();
@@ -130,18 +163,23 @@ impl Fields {
             return *known;
         }
         let (rust_type, is_exact) = type_of_kind(&part.kind);
-        let recorded = (!is_exact).then(|| format!("key part of the kind `{}`", part.kind));
+        let note = (!is_exact).then(|| "Recorded as an enum in a key; write the program's, with `KeyPart`".to_owned());
         let field = Field {
             ident: self.names.of_path(&part.field),
             attributes: Vec::new(),
             options: Vec::new(),
             rust_type: rust_type.to_owned(),
             is_optional: false,
-            recorded,
+            note,
         };
         self.by_path.insert(part.field.clone(), self.all.len());
         self.all.push(field);
         self.all.len() - 1
+    }
+
+    /// Checks whether the property has the name of a key field.
+    fn has_key_like(&self, property: &str) -> bool {
+        self.by_path.keys().any(|field| is_same_name(field, property))
     }
 
     /// Adds a property: that of a key field, or a field of its own.
@@ -156,8 +194,10 @@ impl Fields {
         if OWN.contains(&property) {
             return;
         }
-        let of_key =
-            |(field, _): &(&String, &usize)| path.is_none_or(|path| path == *field) && is_same_name(field, property);
+        let of_key = |(field, _): &(&String, &usize)| match path {
+            Some(path) => path == field.as_str(),
+            None => is_same_name(field, property),
+        };
         if let Some((_, at)) = self.by_path.iter().find(of_key) {
             let (at, field) = (*at, &mut self.all[*at]);
             let rename = if names::pascal(&field.ident) == property {
@@ -183,27 +223,31 @@ impl Fields {
             options.push(format!("rename = {property:?}"));
         }
         let mut rust_type = rust_type.to_owned();
-        let mut recorded = (!is_exact).then(|| recorded.to_owned());
-        if let Some(variants) = recorded.as_deref().and_then(|recorded| recorded.strip_prefix(VARIANTS)) {
+        let mut note = (!is_exact).then(|| format!("Recorded as {recorded}"));
+        if let Some(variants) = recorded.strip_prefix(VARIANTS) {
             rust_type = types.unused_type(&names::type_name(&names::pascal(&ident)));
             self.enums.push(enum_of(&rust_type, "The recorded variants", variants.split(", ")));
-            recorded = None;
+            note = None;
         }
         self.by_property.insert(property.to_owned(), self.all.len());
         if let Some(path) = path {
             self.by_path.entry(path.to_owned()).or_insert(self.all.len());
         }
-        self.all.push(Field { ident, attributes: Vec::new(), options, rust_type, is_optional, recorded });
+        self.all.push(Field { ident, attributes: Vec::new(), options, rust_type, is_optional, note });
     }
 
     /// Makes fields enums whose variants are parts of keys, but not recorded: those of the variants that the rows have.
-    fn infer_enums(&mut self, entity: &RecordedEntity, rows: &[TableRow], types: &mut Names) {
+    fn infer_enums(&mut self, inventory: &Inventory, entity: &RecordedEntity, rows: &[TableRow], types: &mut Names) {
         let parts = entity.layouts.iter().flat_map(|layout| layout.partition.parts.iter().chain(&layout.row.parts));
         for part in parts.filter(|part| part.kind == "name" && !part.each) {
-            let Some((at, property)) = self.position(part).zip(part.property.as_deref()) else { continue };
-            let variant = |row: &TableRow| match row.properties.get(property) {
-                Some(ValueRef::String(variant)) => Some(variant.to_owned()),
-                _ => None,
+            let Some(at) = self.position(part) else { continue };
+            let variant = |row: &TableRow| match part.property.as_deref() {
+                Some(property) => row.properties.get(property).map(ValueRef::to_text),
+                None => {
+                    let found = inventory.identify_keys(&row.table, &row.partition_key, &row.row_key)?;
+                    let mut values = found.partition.into_iter().chain(found.row);
+                    values.find(|value| value.field == part.field && value.is_whole).map(|value| value.value)
+                }
             };
             let variants: BTreeSet<_> = rows.iter().filter_map(variant).collect();
             let field = &mut self.all[at];
@@ -211,6 +255,7 @@ impl Fields {
                 continue;
             }
             field.rust_type = types.unused_type(&names::type_name(&names::pascal(&field.ident)));
+            field.note = None;
             let title = "The variants in the rows; the program's enum may have more";
             self.enums.push(enum_of(&field.rust_type, title, variants.iter().map(String::as_str)));
         }
@@ -231,7 +276,7 @@ impl Fields {
             (false, false) => primary.partition.parts.len() + primary.row.parts.len(),
         };
         let own = layout.row.parts.len().saturating_sub(appended);
-        let mut options = vec![layout.name.clone()];
+        let mut options = vec![names::with_raw(&layout.name)];
         let partition = if is_same_partition { &[][..] } else { &layout.partition.parts[..] };
         let row = &layout.row.parts[..own];
         let on_field = match (partition, row) {
@@ -312,7 +357,7 @@ impl Fields {
             field.rust_type = format!("Vec<{element}>");
             field.options.insert(0, "json".to_owned());
             if is_exact {
-                field.recorded = None;
+                field.note = None;
             }
         }
     }
@@ -325,9 +370,12 @@ impl Fields {
         };
         let parts = || layout.partition.parts.iter().chain(&layout.row.parts);
         let is_elements = |name: &String| parts().any(|part| part.each && part.property.as_ref() == Some(name));
-        let named = index.included.iter().filter(|(_, name)| !is_time(name) && !is_elements(name));
-        let fields: Vec<_> =
-            named.map(|(path, name)| self.ident_of(name).unwrap_or_else(|| self.ident(path))).collect();
+        let named = || index.included.iter().filter(|(_, name)| !is_time(name));
+        let others: Vec<_> = named().filter(|(_, name)| !is_elements(name)).collect();
+        // The elements are there only if the attribute names a field.
+        let named = if others.is_empty() { named().collect() } else { others };
+        let ident = |(path, name): (&String, &String)| self.ident_of(name).unwrap_or_else(|| self.ident(path));
+        let fields: Vec<_> = named.into_iter().map(ident).collect();
         (index.holds == Holds::Include && !fields.is_empty()).then(|| format!("include({})", fields.join(", ")))
     }
 
@@ -420,8 +468,8 @@ impl Fields {
 
 impl Field {
     fn print(&self, text: &mut String) {
-        if let Some(recorded) = &self.recorded {
-            let _ = writeln!(text, "    /// Recorded as {recorded}.");
+        if let Some(note) = &self.note {
+            let _ = writeln!(text, "    /// {note}.");
         }
         if !self.options.is_empty() {
             let _ = writeln!(text, "    #[property({})]", self.options.join(", "));

@@ -3,7 +3,7 @@
 use std::{env, fs};
 
 use table_runtime::{
-    Guid, Tables, Ticks, Value,
+    Error, Guid, Tables, Ticks, Value,
     transfer::{RowWriter, TableRow},
 };
 
@@ -42,6 +42,12 @@ pub(crate) mod structs {
     }
     pub mod employee {
         include!("../derived/recorded_employee.rs");
+    }
+    pub mod odds {
+        include!("../derived/recorded_odds.rs");
+    }
+    pub mod parcels {
+        include!("../derived/recorded_parcels.rs");
     }
     pub mod session {
         include!("../derived/recorded_session.rs");
@@ -401,7 +407,7 @@ async fn the_recorded_struct_is_printed_with_its_indexes_and_options() {
     let folder = Folder::new();
     let file = folder.path("a.tables");
     fill_recorded(&file).await;
-    for name in ["Orders", "Entry", "Expenses", "Employee", "Session"] {
+    for name in ["Orders", "Entry", "Expenses", "Employee", "Session", "Odds", "Parcels"] {
         assert_printed(&printed(&["--store", &file, "derive", name]), &format!("recorded_{}", name.to_lowercase()));
     }
     // `create` accepts each struct with the recorded layouts, whose indexes stay ready.
@@ -415,6 +421,12 @@ async fn the_recorded_struct_is_printed_with_its_indexes_and_options() {
     tables.create::<structs::entry::Entry>().await.unwrap();
     tables.create::<structs::session::Session>().await.unwrap();
     tables.create::<structs::expenses::Report>().await.unwrap();
+    tables.create::<structs::expenses::Expense>().await.unwrap();
+    tables.create::<structs::odds::Odd>().await.unwrap();
+    tables.create::<structs::parcels::Parcel>().await.unwrap();
+    // The function of an index with `when` is not recorded, so the index is a comment.
+    let missing = tables.create::<structs::employee::Employee>().await;
+    assert!(matches!(&missing, Err(Error::IndexMissing(missing)) if missing.index == "number"), "{missing:?}");
     assert!(layouts().await == before);
     let found = Purchase::by_tag("RED").all(&tables).await.unwrap();
     assert_eq!((found.len(), found[0].number, found[0].note.len(), found[0].tags.len()), (1, 7, 40_000, 2));
@@ -431,10 +443,17 @@ async fn the_recorded_struct_is_printed_with_its_indexes_and_options() {
 
 /// Writes a row of each entity.
 async fn fill_recorded(path: &str) {
-    use recorded::{Address, Entry, Expense, Order, Report, Status};
+    use recorded::{Address, Entry, Expense, Odd, Order, Parcel, Report, Status};
 
     let tables = Tables::open(path).unwrap();
     tables.create::<Order>().and::<Entry>().and::<Expense>().and::<Report>().await.unwrap();
+    tables.create::<Odd>().and::<Parcel>().await.unwrap();
+    let tags = vec!["a".to_owned()];
+    tables.insert(&Odd { stage: Status::Closed, id: 7, tags, r#type: "t".into(), size: 1 }).await.unwrap();
+    tables
+        .insert(&Parcel { zone: "a/b".replace('/', "%"), code: "x y".into(), name: "Ann".into(), size: 1 })
+        .await
+        .unwrap();
     tables.create::<super::Employee>().and::<super::Session>().await.unwrap();
     let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(24 * 365);
     let address = || Address { city: "Bern".into(), street: None };
@@ -520,6 +539,37 @@ mod recorded {
         pub(crate) weight: f32,
         pub(crate) until: Option<SystemTime>,
         pub(crate) deleted: Option<SystemTime>,
+    }
+
+    /// A partition key of a later part of the row key, a key field with a property of another name, an enum in a key.
+    #[derive(TableEntity, Clone)]
+    #[table(name = "Odds")]
+    pub(crate) struct Odd {
+        #[row_key(prefix = "e-")]
+        pub(crate) stage: Status,
+        #[partition_key(hash = 16)]
+        #[row_key]
+        #[property(rename = "Identifier")]
+        pub(crate) id: u32,
+        #[index(tag, each, same_table, include(tags))]
+        #[property(json)]
+        pub(crate) tags: Vec<String>,
+        #[index(r#type, uppercase)]
+        pub(crate) r#type: String,
+        pub(crate) size: i32,
+    }
+
+    #[derive(TableEntity, Clone)]
+    #[table(name = "Parcels", separator = "_")]
+    pub(crate) struct Parcel {
+        #[partition_key(raw)]
+        pub(crate) zone: String,
+        #[row_key(raw, prefix = "p-")]
+        pub(crate) code: String,
+        #[index(name, first = 3, lowercase, same_partition)]
+        pub(crate) name: String,
+        #[property(rename = "bytes")]
+        pub(crate) size: i32,
     }
 
     #[derive(TableEntity, Clone)]

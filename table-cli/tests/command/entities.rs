@@ -59,6 +59,14 @@ async fn entities_are_counted_shown_and_exported_without_the_rows_of_their_index
     tables.repair::<Post>().await.unwrap();
     assert_eq!(Post::by_key("Marcus").count(&tables).await.unwrap(), 2);
 
+    let (code, line) = failed(&["--store", &file, "count", "PostsByTitle", "--entities"]);
+    assert!(code == 3 && line.contains("has no entities, but the rows of indexes"), "{code} {line}");
+    // A copy is one of a table.
+    let (code, line) = failed(&["copy", &file, &folder.path("d.tables"), "--table", "Employee"]);
+    assert!(code == 3 && line.contains("the table Employee does not exist"), "{code} {line}");
+    for command in ["show", "derive"] {
+        assert_eq!(failed(&["--store", &file, command, "Posts", "--limit", "0"]).0, 2);
+    }
     let (code, line) = failed(&["--store", &file, "count", "Nobody"]);
     let expected = "tables: the table Nobody does not exist, and the catalog has no entity of this name";
     assert_eq!((code, line.as_str()), (3, expected));
@@ -116,7 +124,12 @@ async fn a_copy_skips_rows_that_cannot_be_written() {
     drop(backend);
     let shown = printed(&["--store", &file, "show", "Odd", "--partition", "p"]);
     assert!(shown.contains("odata.kind"), "it is shown: {shown}");
-    assert_eq!(failed(&["copy", &file, &copy]).0, 1);
+    let cursor = folder.path("cursor");
+    for _ in 0..2 {
+        assert_eq!(failed(&["copy", &file, &copy, "--cursor", &cursor]).0, 1);
+    }
+    printed(&["copy", &file, &copy, "--cursor", &cursor, "--skip"]);
+    assert_eq!(printed(&["--store", &copy, "count", "Odd"]), "3\n");
     let output = run(&["copy", &file, &other, "--skip"]);
     let errors = String::from_utf8(output.stderr).unwrap();
     let lines: Vec<_> = errors.lines().collect();

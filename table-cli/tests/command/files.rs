@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Folder, dump_of, failed, printed, run, sorted_rows};
+use super::{Folder, dump_of, failed, fill, printed, run, sorted_rows};
 
 fn file(name: &str) -> String {
     format!("{}/tests/files/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -115,7 +115,7 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
     let folder = Folder::new();
     let (store, path) = (folder.path("a.tables"), folder.path("Rows.csv"));
     let row = r#"{"PartitionKey":"a","RowKey":"b""#;
-    let cases: [(&[u8], &[&str], &str); 22] = [
+    let cases: [(&[u8], &[&str], &str); 27] = [
         (
             b"redb\x1A\x0A\xA9\x0D\x0A",
             &[],
@@ -135,7 +135,11 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
         (b"PartitionKey,RowKey,A\na,b,gr\xFC\xDFe\n", &[], "save the file as UTF-8"),
         (b"{\"PartitionKey\":\"a\",\"RowKey\":\"gr\xFC\xDFe\"}\n", &["--format", "json", "--table", "A12"], "UTF-8"),
         (b"some text\n", &["--format", "json"], "line 1: it is neither JSON nor CSV with a column `PartitionKey`"),
-        (b"[{\"PartitionKey\":\"a\",\"RowKey\":\"b\"}]", &["--format", "json"], "have no table; give it with --table"),
+        (
+            b"[{\"PartitionKey\":\"a\",\"RowKey\":\"b\"}]",
+            &["--format", "json"],
+            "line 1: the row has no table; give it with --table",
+        ),
         (b"{\"items\":[],\"nextMarker\":{\"nextpartitionkey\":\"x\"}}", JSON, "only the first rows of the table"),
         (b"{\"value\":[],\"odata.nextLink\":\"Devices?NextPartitionKey=x\"}", JSON, "only the first rows of the table"),
         (
@@ -150,6 +154,11 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
             "`N` is a whole number that no Edm.Double holds",
         ),
         (&[row.as_bytes(), b",\"N\":18446744073709551615}"].concat(), JSON, "whole number that no Edm.Double holds"),
+        (&[row.as_bytes(), b",\"N\":-18446744073709551617}"].concat(), JSON, "whole number that no Edm.Double holds"),
+        (&[row.as_bytes(), b",\"N\":1,\"etag\":\"x\",\"N\":2}"].concat(), JSON, "line 1: `N` occurs twice"),
+        (b"redbull,PartitionKey\na,b\n", &[], "has no column `RowKey`"),
+        (b"{\"@table\":\"a-b\"}\n", &["--format", "json"], "line 1: a-b: the table's name is"),
+        (b"", &["--format", "json"], "the lines end after 0 rows"),
     ];
     for (content, arguments, expected) in cases {
         fs::write(&path, content).unwrap();
@@ -160,11 +169,61 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
     fs::write(&copied, "PartitionKey,RowKey\na,b\n").unwrap();
     let (code, line) = failed(&["--store", &store, "import", &copied]);
     assert!(code == 2 && line.ends_with("; give the table with --table"), "{code} {line}");
+    // Numbers that a Double holds, however long they are, and what ends an answer.
+    let numbers = [row.as_bytes(), b",\"A\":1152921504606846976,\"B\":18446744073709551616,\"C\":1234567890123456800}"];
+    for (content, rows) in [
+        (numbers.concat(), 1),
+        (Vec::new(), 0),
+        (br#"{"items":[],"nextMarker":null}"#.to_vec(), 0),
+        (br#"{"items":[],"nextMarker":""}"#.to_vec(), 0),
+    ] {
+        let store = folder.path("numbers.tables");
+        fs::write(&path, &content).unwrap();
+        let output = run(&[&["--store", &store, "import", &path], JSON].concat());
+        let imported = String::from_utf8(output.stderr).unwrap();
+        let plural = if rows == 1 { "" } else { "s" };
+        assert_eq!(imported, format!("{rows} row{plural} imported\n"), "{}", String::from_utf8_lossy(&content));
+    }
     // A part of a table that is wanted.
     fs::write(&path, br#"{"items":[{"PartitionKey":"a","RowKey":"b"}],"nextMarker":{"nextpartitionkey":"x"}}"#)
         .unwrap();
     printed(&[&["--store", &store, "import", &path, "--partial"], JSON].concat());
     assert_eq!(printed(&["--store", &store, "count", "A12", "--partition", "a"]), "1\n");
+}
+
+#[tokio::test]
+async fn an_export_is_read_in_any_layout_of_its_json() {
+    let folder = Folder::new();
+    let (file, lines) = (folder.path("a.tables"), folder.path("a.json"));
+    fill(&file).await;
+    let dumped = dump_of(&file).await;
+    let members = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let pretty =
+        dumped.lines().map(|line| serde_json::to_string_pretty(&members(line)).unwrap() + "\n").collect::<String>();
+    let without_table =
+        |line: &str| line.replacen("\"@table\":\"Odd\",", "", 1).replacen('}', ",\"@table\":\"Odd\"}", 1);
+    let last: String = printed(&["--store", &file, "export", "Odd"])
+        .lines()
+        .skip(3)
+        .take(1)
+        .map(|l| without_table(l) + "\n")
+        .collect();
+    assert!(last.starts_with("{\"PartitionKey\"") && last.contains("\"@table\":\"Odd\"}"), "{last}");
+    for (name, text) in [("pretty", &pretty), ("mark", &format!("\u{FEFF}{dumped}"))] {
+        let copy = folder.path(&format!("{name}.tables"));
+        fs::write(&lines, text).unwrap();
+        printed(&["--store", &copy, "import", &lines]);
+        assert_eq!(sorted_rows(&dump_of(&copy).await), sorted_rows(&dumped), "{name}");
+        // Without its end it is not complete.
+        let end = text.rfind("\"@rows\"").and_then(|at| text[..at].rfind('{')).unwrap();
+        fs::write(&lines, &text[..end]).unwrap();
+        let (code, line) = failed(&["--store", &copy, "import", &lines]);
+        assert!(code == 2 && line.contains("the file was cut"), "{name}: {line}");
+    }
+    let copy = folder.path("last.tables");
+    fs::write(&lines, last).unwrap();
+    printed(&["--store", &copy, "import", &lines, "--partial"]);
+    assert_eq!(printed(&["--store", &copy, "count", "Odd"]), "1\n");
 }
 
 const JSON: &[&str] = &["--format", "json", "--table", "A12"];
@@ -187,4 +246,16 @@ fn rows_that_break_a_limit_are_skipped_on_request_and_reported() {
     assert!(lines[1].starts_with("skipped: line 3: Rows: the PartitionKey"), "{errors}");
     assert!(lines[2].starts_with("skipped: line 4: Rows(PartitionKey='a',RowKey='3'): the property `A`"), "{errors}");
     assert_eq!(printed(&["--store", &store, "count", "Rows"]), "2\n");
+
+    // What an earlier run has skipped is reported at the end too.
+    let row = |row: u32| format!("a,{row},{}\n", if row == 7 { &text } else { "x" });
+    let rows = (0..6_000).map(row).collect::<Vec<_>>().concat();
+    fs::write(&path, format!("PartitionKey,RowKey,A:String\n{rows}a,b/c,x\na,d")).unwrap();
+    let (code, line) = failed(&[&import[..], &["--skip"]].concat());
+    assert!(code == 2 && line.contains("CSV"), "{code} {line}");
+    fs::write(&path, format!("PartitionKey,RowKey,A:String\n{rows}a,b/c,x\na,d,x\n")).unwrap();
+    let errors = String::from_utf8(run(&[&import[..], &["--skip"]].concat()).stderr).unwrap();
+    assert!(errors.contains("skipped: line 9: ") && errors.contains("skipped: line 6002: "), "{errors}");
+    assert!(errors.ends_with("2 rows skipped\n"), "{errors}");
+    assert_eq!(printed(&["--store", &store, "count", "Rows"]), "6000\n");
 }

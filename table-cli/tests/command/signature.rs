@@ -50,6 +50,8 @@ async fn a_signature_for_one_table_is_enough_for_every_subcommand() {
             let all = [&["--store", "env:THE_SIGNATURE"], prefix, arguments].concat();
             all.into_iter().map(str::to_owned).collect()
         };
+        let listed = run(&with(&["--store", &format!("{store}x"), "list"]));
+        assert!(!listed.status.success() && listed.stdout.is_empty(), "the signature is not valid");
         assert!(printed_with(&with(&["list", "--rows"])).contains(table), "{table}");
         assert_eq!(printed_with(&with(&["show", table, "--limit", "2"])).lines().count(), 3);
         let row = printed_with(&with(&["get", table, "boiler", "id-0000000002"]));

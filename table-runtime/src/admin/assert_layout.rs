@@ -9,7 +9,7 @@ use table_store::{
 
 use crate::model::layout::{EntityDescription, Fields, Layout, PropertyInfo, leaves, written};
 
-/// Asserts that an entity is stored as a file describes, or several entities, each with a file. The file holds an earlier result of
+/// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
 /// unreadable, the assertion fails in a test before the change reaches the data. The file holds the types of properties,
 /// but not the content of JSON, the names of an enum's variants and the code of an index's predicate: they can change

@@ -153,6 +153,18 @@ pub fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
     })
 }
 
+/// Parses JSON of any program, in which whole numbers of any length occur. One that a Double would round is
+/// [`JsonValue::Other`].
+pub fn parse_exactly<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    /// Number of digits that each `u64` has room for.
+    const DIGITS: usize = 19;
+    let is_long = json.as_bytes().split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > DIGITS);
+    match is_long.then(|| unrepresentable::mark(json)).flatten() {
+        Some(marked) => serde_json::from_str(&marked),
+        None => parse(json),
+    }
+}
+
 /// A value in the form that it has in the JSON.
 #[derive(Clone, Debug)]
 pub enum JsonValue<'a> {
@@ -273,10 +285,11 @@ pub fn typed<'a>(value: &'a JsonValue<'_>, edm_type: Option<&str>, bytes: &'a mu
 /// Description of a number that a Double would round. JSON has no other type for it.
 const NO_DOUBLE: &str = "a whole number that no Edm.Double holds, without the annotation of another type";
 
-/// Returns the double that has this number as its short form; `None` if there is none.
+/// Returns the double that is this whole number, or has it as its short form; `None` if there is none.
 fn double_of(number: impl fmt::Display) -> Option<f64> {
     let text = number.to_string();
-    text.parse().ok().filter(|double: &f64| double.to_string() == text)
+    // Without a point, a double is written with all of its digits.
+    text.parse().ok().filter(|double: &f64| double.to_string() == text || format!("{double:.0}") == text)
 }
 
 /// Describes, for errors, what was found instead of a value. Omits the value itself, which may be private.

@@ -28,7 +28,6 @@ pub struct Selection {
     to: Option<String>,
     page: Option<u32>,
     keys_only: bool,
-    as_stored: bool,
 }
 
 impl Selection {
@@ -82,14 +81,6 @@ impl Selection {
         self.keys_only = true;
         self
     }
-
-    /// Reads also rows with a property that cannot be copied, which are an error of the reader otherwise:
-    /// [`TransferError::Unreadable`]. [`TableRow::check`](crate::transfer::TableRow::check) finds them.
-    #[must_use]
-    pub fn as_stored(mut self) -> Self {
-        self.as_stored = true;
-        self
-    }
 }
 
 /// A reader of rows, table by table in the order of their names, the catalog last, and of each table in key order.
@@ -111,7 +102,11 @@ pub struct RowReader {
     /// A snapshot, if the store has them.
     backend: Arc<Client>,
     tables: VecDeque<String>,
+    /// Tables that were not found in a list, so that they may not exist.
+    unlisted: Vec<String>,
     selection: Selection,
+    /// True if rows that cannot be copied are read too.
+    as_stored: bool,
     /// True if the table at the front was begun.
     is_begun: bool,
     progress: Progress,
@@ -138,6 +133,7 @@ pub enum ReadPart {
 #[derive(Serialize, Deserialize)]
 struct ReaderPosition {
     tables: VecDeque<String>,
+    unlisted: Vec<String>,
     selection: Selection,
     is_begun: bool,
     from: Option<(String, Option<String>)>,
@@ -156,7 +152,9 @@ impl RowReader {
         let mut reader = Self {
             backend,
             tables: VecDeque::new(),
+            unlisted: Vec::new(),
             selection,
+            as_stored: false,
             is_begun: false,
             progress: Progress::default(),
             rows: 0,
@@ -195,7 +193,9 @@ impl RowReader {
         Ok(Self {
             backend: snapshot(tables)?,
             tables: position.tables,
+            unlisted: position.unlisted,
             selection: position.selection,
+            as_stored: false,
             is_begun: position.is_begun,
             progress: Progress::at(from),
             rows: position.rows,
@@ -204,13 +204,16 @@ impl RowReader {
     }
 
     /// Returns the name of a table as the store lists it.
-    async fn name(&self, table: &str) -> Result<String> {
+    async fn name(&mut self, table: &str) -> Result<String> {
         let is_named = |name: &String| name.eq_ignore_ascii_case(table);
-        if !table.starts_with('$') {
+        'listed: {
+            if table.starts_with('$') {
+                break 'listed;
+            }
             // The service ignores case, except in a list.
             for beginning in [table, ""] {
                 match self.backend.list_tables(beginning).await {
-                    Err(error) if is_forbidden(&error) => return Ok(table.to_owned()),
+                    Err(error) if is_forbidden(&error) => break 'listed,
                     names => {
                         if let Some(found) = names?.into_iter().find(is_named) {
                             return Ok(found);
@@ -220,13 +223,23 @@ impl RowReader {
             }
             return Err(Error::TableNotFound(table.to_owned().into()));
         }
+        self.unlisted.push(table.to_owned());
         Ok(table.to_owned())
+    }
+
+    /// Reads also rows with a property that cannot be copied, which are an error otherwise: [`TransferError::Unreadable`].
+    /// [`TableRow::check`](crate::transfer::TableRow::check) finds them. A [cursor](Self::cursor) does not hold this.
+    #[must_use]
+    pub fn as_stored(mut self) -> Self {
+        self.as_stored = true;
+        self
     }
 
     /// Returns the position after the last part that was read, from which [`resume`](Self::resume) continues.
     pub fn cursor(&self) -> String {
         let position = ReaderPosition {
             tables: self.tables.clone(),
+            unlisted: self.unlisted.clone(),
             selection: self.selection.clone(),
             is_begun: self.is_begun,
             from: self.progress.next().cloned().map(|from| (from.partition_key, from.row_key)),
@@ -264,13 +277,13 @@ impl RowReader {
             let Page { rows, next } = match self.backend.query(&self.scan(&table), from).await {
                 // The table was deleted after the tables were listed.
                 Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_))
-                    if from.is_none() && self.selection.tables.is_none() =>
+                    if from.is_none() && !self.unlisted.contains(&table) =>
                 {
                     Page::default()
                 }
                 page => page?,
             };
-            if !self.selection.as_stored {
+            if !self.as_stored {
                 rows.iter().try_for_each(|row| check(&table, row))?;
             }
             self.backend.advance(&table, &mut self.progress, next)?;

@@ -12,7 +12,7 @@ const TOO_LARGE: &str = "a number beyond Edm.Double";
 
 /// Returns the problem that `name` describes, if it is the member's name in the object of a [marked](mark) value.
 pub(super) fn marked(name: &str) -> Option<&'static str> {
-    [SURROGATE, TOO_LARGE].into_iter().find(|what| *what == name)
+    [SURROGATE, TOO_LARGE, super::NO_DOUBLE].into_iter().find(|what| *what == name)
 }
 
 /// Replaces each such value by an object with its problem and, as far as possible, its text. In names, halves of
@@ -26,13 +26,19 @@ pub(super) fn mark(json: &str) -> Option<String> {
         let (token, after) = token.split_at(if token.starts_with('"') { text_end(token) } else { number_end(token) });
         rest = after;
         if !token.starts_with('"') {
-            if token.parse().is_ok_and(f64::is_infinite) {
-                any = true;
-                // Writing to a `String` never fails.
-                let _ = write!(marked, "{{\"{TOO_LARGE}\":\"{token}\"}}");
+            let is_whole = token.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            let problem = if token.parse().is_ok_and(f64::is_infinite) {
+                Some(TOO_LARGE)
             } else {
-                marked.push_str(token);
+                (is_whole && super::double_of(token).is_none() && token.parse::<i64>().is_err())
+                    .then_some(super::NO_DOUBLE)
+            };
+            match problem {
+                // Writing to a `String` never fails.
+                Some(problem) => drop(write!(marked, "{{\"{problem}\":\"{token}\"}}")),
+                None => marked.push_str(token),
             }
+            any |= problem.is_some();
             continue;
         }
         match whole_characters(token) {
@@ -112,6 +118,8 @@ mod tests {
         assert_eq!(marked(r#"["\udc00\ud834\udd1e\ud834"]"#).matches('\u{FFFD}').count(), 2);
         assert_eq!(marked(r#"{"\ud800" : 1}"#), "{\"\u{FFFD}\" : 1}");
         assert_eq!(marked("[1,-1e400]"), r#"[1,{"a number beyond Edm.Double":"-1e400"}]"#);
+        let long = marked("[18446744073709551616,18446744073709551617]");
+        assert!(long.starts_with("[18446744073709551616,{\"a whole number that no Edm.Double holds"), "{long}");
         for valid in
             [r#"{"a":"\\ud800"}"#, r#""\ud834\udd1e""#, "1e308", "\"-1e400\"", "", "\"", "\"\\", "\"\\u", "\"\\ä"]
         {

@@ -120,7 +120,7 @@ async fn a_table_that_may_not_be_listed_or_made_is_read_and_written_by_its_name(
     // The service lists its own tables for nobody.
     let metrics = "$MetricsHourPrimaryTransactionsBlob";
     server.then(page());
-    let mut reader = RowReader::new(&tables, Selection::table(metrics).as_stored()).await?;
+    let mut reader = RowReader::new(&tables, Selection::table(metrics)).await?.as_stored();
     let Some(ReadPart::Table(name)) = reader.next().await? else { anyhow::bail!("the table") };
     let Some(ReadPart::Rows { rows, .. }) = reader.next().await? else { anyhow::bail!("its row") };
     let row = TableRow::of(&name, rows.get(0).context("a row")?);
