@@ -8,7 +8,7 @@ use crate::{
     cursor::{CursorFile, Transfer},
     failure::Failure,
     progress::{self, ProgressLine, Skipped},
-    rows::{Choice, Rows},
+    rows::{Choice, Of, Rows},
     store::StoreArguments,
 };
 
@@ -31,7 +31,7 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
     let transfer = Transfer::of(&[Some(b"copy"), Some(from.as_bytes()), Some(to.as_bytes()), table, partition]);
     let cursor = CursorFile::new(copy.cursor.as_deref(), transfer);
     let (name, partition) = (copy.table.as_deref(), copy.partition.as_deref());
-    let choice = Choice { name, is_table: true, partition, as_stored: copy.skip, ..Choice::default() };
+    let choice = Choice { name, of: Of::Table, partition, as_stored: copy.skip, ..Choice::default() };
     let mut reader = Rows::open(&source, choice).await?;
     let (mut rows, mut skipped) = (0, Skipped::default());
     if let Some(position) = cursor.read::<CopyPosition>()? {

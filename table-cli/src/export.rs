@@ -15,7 +15,7 @@ use crate::{
     cursor::{self, CursorFile},
     failure::Failure,
     progress::{self, ProgressLine},
-    rows::{Choice, Rows},
+    rows::{Choice, Of, Rows},
     store::{self, Store},
 };
 
@@ -48,7 +48,7 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
     let cursor = CursorFile::new(export.cursor.as_deref(), transfer);
     let position: Option<ExportPosition> = cursor.read()?;
     let (name, partition) = (export.table.as_deref(), export.partition.as_deref());
-    let choice = Choice { name, entities: export.entities, partition, ..Choice::default() };
+    let choice = Choice { name, of: Of::entities(export.entities), partition, ..Choice::default() };
     let mut reader = Rows::open(store, choice).await?;
     if format == Format::Csv && !reader.is_one_table() {
         return Err(Failure::input("CSV has the rows of one table, and the entity has several; take NDJSON"));

@@ -14,10 +14,7 @@ use crate::{failure::Failure, store::Store};
 pub(crate) struct Choice<'a> {
     /// A table, or else a recorded entity; the whole store if it is missing.
     pub(crate) name: Option<&'a str>,
-    /// Leaves out the rows of indexes, inserts that are not committed, and the catalog.
-    pub(crate) entities: bool,
-    /// True if the name is never that of an entity.
-    pub(crate) is_table: bool,
+    pub(crate) of: Of,
     pub(crate) partition: Option<&'a str>,
     pub(crate) from: Option<&'a str>,
     pub(crate) to: Option<&'a str>,
@@ -26,6 +23,25 @@ pub(crate) struct Choice<'a> {
     pub(crate) keys_only: bool,
     /// Reads also rows that cannot be copied.
     pub(crate) as_stored: bool,
+}
+
+/// Which rows of a name are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// All rows of the table, or else the entities of this name.
+    #[default]
+    TableOrEntity,
+    /// All rows of the table.
+    Table,
+    /// The entities of the table: no rows of indexes, no inserts that are not committed, and no catalog.
+    Entities,
+}
+
+impl Of {
+    /// Returns the rows that `--entities` chooses, or those without it.
+    pub(crate) const fn entities(only: bool) -> Self {
+        if only { Self::Entities } else { Self::TableOrEntity }
+    }
 }
 
 impl Choice<'_> {
@@ -67,7 +83,7 @@ impl Rows {
     /// Begins to read.
     pub(crate) async fn open(store: &Store, choice: Choice<'_>) -> Result<Self, Failure> {
         let begin = |tables| choice.begin(store, tables);
-        if choice.entities {
+        if choice.of == Of::Entities {
             return Self::entities(store, choice).await;
         }
         let whole = |reader, tables| Self { reader, entities: None, tables };
@@ -80,7 +96,7 @@ impl Rows {
             };
         };
         match begin(Selection::table(name)).await {
-            Err(TransferError::Store(Error::TableNotFound(_))) if !choice.is_table => {
+            Err(TransferError::Store(Error::TableNotFound(_))) if choice.of != Of::Table => {
                 Self::entities(store, choice).await
             }
             reader => Ok(whole(reader?, Some(1))),

@@ -12,7 +12,7 @@ use crate::{
     arguments::{self, Show},
     failure::Failure,
     list,
-    rows::{Choice, Rows},
+    rows::{Choice, Of, Rows},
     store::Store,
 };
 
@@ -23,7 +23,7 @@ impl arguments::Rows {
     fn choice(&self) -> Choice<'_> {
         let (name, partition) = (Some(&*self.table), self.partition.as_deref());
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
-        Choice { name, entities: self.entities, partition, from, to, ..Choice::default() }
+        Choice { name, of: Of::entities(self.entities), partition, from, to, ..Choice::default() }
     }
 }
 

@@ -241,13 +241,13 @@ impl Fields {
         let parts = entity.layouts.iter().flat_map(|layout| layout.partition.parts.iter().chain(&layout.row.parts));
         for part in parts.filter(|part| part.kind == "name" && !part.each) {
             let Some(at) = self.position(part) else { continue };
-            let variant = |row: &TableRow| match part.property.as_deref() {
-                Some(property) => row.properties.get(property).map(ValueRef::to_text),
-                None => {
-                    let found = inventory.identify_keys(&row.table, &row.partition_key, &row.row_key)?;
-                    let mut values = found.partition.into_iter().chain(found.row);
-                    values.find(|value| value.field == part.field && value.is_whole).map(|value| value.value)
+            let variant = |row: &TableRow| {
+                if let Some(property) = part.property.as_deref() {
+                    return row.properties.get(property).map(ValueRef::to_text);
                 }
+                let found = inventory.identify_keys(&row.table, &row.partition_key, &row.row_key)?;
+                let mut values = found.partition.into_iter().chain(found.row);
+                values.find(|value| value.field == part.field && value.is_whole).map(|value| value.value)
             };
             let variants: BTreeSet<_> = rows.iter().filter_map(variant).collect();
             let field = &mut self.all[at];

@@ -50,7 +50,9 @@ async fn a_signature_for_one_table_is_enough_for_every_subcommand() {
             let all = [&["--store", "env:THE_SIGNATURE"], prefix, arguments].concat();
             all.into_iter().map(str::to_owned).collect()
         };
-        let listed = run(&with(&["--store", &format!("{store}x"), "list"]));
+        let not_valid = format!("{store}x");
+        let wrong = [&["--store", &not_valid], prefix, &["list"]].concat();
+        let listed = run(&wrong.into_iter().map(str::to_owned).collect::<Vec<_>>());
         assert!(!listed.status.success() && listed.stdout.is_empty(), "the signature is not valid");
         assert!(printed_with(&with(&["list", "--rows"])).contains(table), "{table}");
         assert_eq!(printed_with(&with(&["show", table, "--limit", "2"])).lines().count(), 3);
