@@ -52,7 +52,7 @@ pub(crate) enum Command {
     },
     /// Counts rows, which reads their keys.
     Count(Rows),
-    /// Writes rows to a file or to the standard output: the whole store, a table or a partition.
+    /// Writes rows to a file or to the standard output: the whole store, a table, a partition or an entity.
     Export(Export),
     /// Writes the rows of a file into the store, in place of those with the same keys.
     ///

@@ -184,7 +184,7 @@ impl Target<'_> {
             line.clear();
             self.save().await?;
         }
-        // Nothing at all may be the rest of anything.
+        // Input without a row may be an export that was cut.
         let is_nothing = self.position.rows == 0 && table.is_none();
         self.finish(is_nothing).await
     }

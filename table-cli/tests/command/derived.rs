@@ -46,6 +46,9 @@ pub(crate) mod structs {
     pub mod odds {
         include!("../derived/recorded_odds.rs");
     }
+    pub mod words {
+        include!("../derived/recorded_words.rs");
+    }
     pub mod parcels {
         include!("../derived/recorded_parcels.rs");
     }
@@ -407,7 +410,7 @@ async fn the_recorded_struct_is_printed_with_its_indexes_and_options() {
     let folder = Folder::new();
     let file = folder.path("a.tables");
     fill_recorded(&file).await;
-    for name in ["Orders", "Entry", "Expenses", "Employee", "Session", "Odds", "Parcels"] {
+    for name in ["Orders", "Entry", "Expenses", "Employee", "Session", "Odds", "Parcels", "Words"] {
         assert_printed(&printed(&["--store", &file, "derive", name]), &format!("recorded_{}", name.to_lowercase()));
     }
     // `create` accepts each struct with the recorded layouts, whose indexes stay ready.
@@ -424,6 +427,7 @@ async fn the_recorded_struct_is_printed_with_its_indexes_and_options() {
     tables.create::<structs::expenses::Expense>().await.unwrap();
     tables.create::<structs::odds::Odd>().await.unwrap();
     tables.create::<structs::parcels::Parcel>().await.unwrap();
+    tables.create::<structs::words::Word>().await.unwrap();
     // The function of an index with `when` is not recorded, so the index is a comment.
     let missing = tables.create::<structs::employee::Employee>().await;
     assert!(matches!(&missing, Err(Error::IndexMissing(missing)) if missing.index == "number"), "{missing:?}");
@@ -443,11 +447,13 @@ async fn the_recorded_struct_is_printed_with_its_indexes_and_options() {
 
 /// Writes a row of each entity.
 async fn fill_recorded(path: &str) {
-    use recorded::{Address, Entry, Expense, Odd, Order, Parcel, Report, Status};
+    use recorded::{Address, Entry, Expense, Odd, Order, Parcel, Report, Status, Word};
 
     let tables = Tables::open(path).unwrap();
     tables.create::<Order>().and::<Entry>().and::<Expense>().and::<Report>().await.unwrap();
-    tables.create::<Odd>().and::<Parcel>().await.unwrap();
+    let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(24 * 365);
+    tables.create::<Odd>().and::<Parcel>().and::<Word>().await.unwrap();
+    tables.insert(&Word { text: "Éa".into(), rank: -5, day: at }).await.unwrap();
     let tags = vec!["a".to_owned()];
     tables.insert(&Odd { stage: Status::Closed, id: 7, tags, r#type: "t".into(), size: 1 }).await.unwrap();
     tables
@@ -455,7 +461,6 @@ async fn fill_recorded(path: &str) {
         .await
         .unwrap();
     tables.create::<super::Employee>().and::<super::Session>().await.unwrap();
-    let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(24 * 365);
     let address = || Address { city: "Bern".into(), street: None };
     let order = Order {
         customer: "Ada".into(),
@@ -570,6 +575,20 @@ mod recorded {
         pub(crate) name: String,
         #[property(rename = "bytes")]
         pub(crate) size: i32,
+    }
+
+    /// Keys that are properties too: a folded one by itself, and one by its attribute.
+    #[derive(TableEntity, Clone)]
+    #[table(name = "Words")]
+    #[index(letter, partition(text(first = 1, lowercase)), row(day(time)), prefix = "l-")]
+    pub(crate) struct Word {
+        #[partition_key(first = 2, lowercase)]
+        #[row_key(lowercase)]
+        pub(crate) text: String,
+        #[row_key(reverse)]
+        #[property]
+        pub(crate) rank: i16,
+        pub(crate) day: SystemTime,
     }
 
     #[derive(TableEntity, Clone)]

@@ -162,8 +162,11 @@ impl RowReader {
         };
         if let Some(selected) = selected {
             for table in selected {
-                let found = reader.name(&table).await?;
-                reader.tables.push_back(found);
+                let listed = reader.listed(&table).await?;
+                if listed.is_none() {
+                    reader.unlisted.push(table.clone());
+                }
+                reader.tables.push_back(listed.unwrap_or(table));
             }
             return Ok(reader);
         }
@@ -203,28 +206,23 @@ impl RowReader {
         })
     }
 
-    /// Returns the name of a table as the store lists it.
-    async fn name(&mut self, table: &str) -> Result<String> {
-        let is_named = |name: &String| name.eq_ignore_ascii_case(table);
-        'listed: {
-            if table.starts_with('$') {
-                break 'listed;
-            }
-            // The service ignores case, except in a list.
-            for beginning in [table, ""] {
-                match self.backend.list_tables(beginning).await {
-                    Err(error) if is_forbidden(&error) => break 'listed,
-                    names => {
-                        if let Some(found) = names?.into_iter().find(is_named) {
-                            return Ok(found);
-                        }
-                    }
-                }
-            }
-            return Err(Error::TableNotFound(table.to_owned().into()));
+    /// Returns the name of a table as the store lists it; `None` if it lists it for nobody, or not for this credential.
+    async fn listed(&self, table: &str) -> Result<Option<String>> {
+        if table.starts_with('$') {
+            return Ok(None);
         }
-        self.unlisted.push(table.to_owned());
-        Ok(table.to_owned())
+        let is_named = |name: &String| name.eq_ignore_ascii_case(table);
+        // The service ignores case, except in a list.
+        for beginning in [table, ""] {
+            let names = match self.backend.list_tables(beginning).await {
+                Err(error) if is_forbidden(&error) => return Ok(None),
+                names => names?,
+            };
+            if let Some(found) = names.into_iter().find(is_named) {
+                return Ok(Some(found));
+            }
+        }
+        Err(Error::TableNotFound(table.to_owned().into()))
     }
 
     /// Reads also rows with a property that cannot be copied, which are an error otherwise: [`TransferError::Unreadable`].
