@@ -80,6 +80,10 @@ pub(super) fn printed(
     if let Some(place) = &entity.moved {
         let _ = writeln!(text, "// It was moved to {place}.");
     }
+    if is_part {
+        let _ =
+            writeln!(text, "// Only the first {} rows were read for what is not recorded: see `--limit`.", rows.len());
+    }
     let options = fields.options(entity, primary, name, rows);
     let _ = writeln!(text, "#[derive(TableEntity, Clone, Debug)]\n#[table({})]", options.join(", "));
     text.extend(on_struct);

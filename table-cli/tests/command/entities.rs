@@ -82,6 +82,8 @@ async fn the_rows_of_an_index_are_named_by_derive() {
     assert_eq!(line, "tables: SessionsByToken has the rows of the index `token`; derive Session");
     let renamed = printed(&["--store", &file, "derive", "Sessions", "--name", "Login"]);
     assert!(renamed.contains("entity = \"Session\"") && renamed.contains("pub struct Login {"), "{renamed}");
+    let part = printed(&["--store", &file, "derive", "Session", "--limit", "2"]);
+    assert!(part.contains("// Only the first 2 rows were read for what is not recorded"), "{part}");
     // The bin and what has expired count as entities.
     assert_eq!(printed(&["--store", &file, "count", "Session"]), "4\n");
     let tables = Tables::open_read_only(&file).unwrap();
