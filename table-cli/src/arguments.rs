@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Show(Show),
     /// Prints one row as a line of JSON.
     Get {
-        /// The table.
+        /// The table, or else the recorded entity of this name.
         table: String,
         /// The partition key, as stored.
         partition: String,
@@ -61,7 +61,7 @@ pub(crate) enum Command {
     /// each line.
     Import(Import),
     /// Copies rows from one store to another: those of entities, indexes and the catalog, so that the copy can be used
-    /// at once.
+    /// at once. `--store` is not used.
     Copy(Copy),
     /// Prints a Rust struct that reads the rows of a table or an entity: what the catalog records of it, or else what
     /// follows from the rows.
@@ -152,7 +152,7 @@ pub(crate) struct Export {
     /// Only the rows of this partition.
     #[arg(long, value_name = "KEY", requires = "table")]
     pub(crate) partition: Option<String>,
-    /// The file; the standard output if it is missing.
+    /// The file; the standard output if it is missing, or `-`.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// The format; that of the output's extension if it is missing, or else NDJSON.
@@ -184,7 +184,8 @@ pub(crate) struct Import {
     /// Leaves out rows that exceed a limit of the service, and reports them at the end.
     #[arg(long)]
     pub(crate) skip: bool,
-    /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments.
+    /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments
+    /// than `--skip`.
     #[arg(long, value_name = "FILE")]
     pub(crate) cursor: Option<PathBuf>,
 }
@@ -206,7 +207,8 @@ pub(crate) struct Copy {
     /// Only the rows of this partition.
     #[arg(long, value_name = "KEY", requires = "table")]
     pub(crate) partition: Option<String>,
-    /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments.
+    /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments
+    /// than `--skip`.
     #[arg(long, value_name = "FILE")]
     pub(crate) cursor: Option<PathBuf>,
 }

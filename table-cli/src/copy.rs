@@ -33,13 +33,14 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
     let (name, partition) = (copy.table.as_deref(), copy.partition.as_deref());
     let choice = Choice { name, of: Of::Table, partition, as_stored: copy.skip, ..Choice::default() };
     let mut reader = Rows::open(&source, choice).await?;
-    let (mut rows, mut skipped) = (0, Skipped::default());
+    let (mut rows, mut skipped, mut is_begun) = (0, Skipped::default(), false);
     if let Some(position) = cursor.read::<CopyPosition>()? {
         reader.resume(&source, &position.reader, copy.skip)?;
-        (rows, skipped) = (position.rows, position.skipped);
+        (rows, skipped, is_begun) = (position.rows, position.skipped, true);
     }
     // A file is created only once the source can be read.
     let target = stores.open_other(&copy.target, false)?;
+    target.check_begun(is_begun)?;
     let mut writer = RowWriter::new(&target.tables);
     let progress = ProgressLine::new("copied");
     while let Some(part) = reader.next().await? {

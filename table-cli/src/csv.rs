@@ -4,7 +4,10 @@
 //! cell is a property that the row does not have. A text that is empty or begins with `\` has one more `\` before it, so
 //! that it differs from an absent one.
 
-use std::io::{self, Write};
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+};
 
 use csv::StringRecord;
 use table_runtime::{
@@ -88,7 +91,11 @@ impl Header {
 
     /// Reads the names of the columns. A name without a type is a text.
     pub(crate) fn parse(record: &StringRecord) -> Result<Self, Failure> {
-        let find = |name: &str| record.iter().position(|other| other == name);
+        let mut first = HashMap::new();
+        for (at, name) in record.iter().enumerate() {
+            first.entry(name).or_insert(at);
+        }
+        let find = |name: &str| first.get(name).copied();
         let mut columns = Vec::new();
         for (at, name) in record.iter().enumerate() {
             if find(name) != Some(at) {
@@ -98,6 +105,10 @@ impl Header {
             match name {
                 PARTITION | ROW | "Timestamp" | "Timestamp:DateTime" => continue,
                 types if types.strip_suffix(TYPE).is_some_and(has_values) => continue,
+                types if types.ends_with(TYPE) => {
+                    let problem = format!("the first line has a column `{types}`, and none with the values");
+                    return Err(Failure::input(problem));
+                }
                 _ => {}
             }
             let (name, values) = match (find(&[name, TYPE].concat()), name.rsplit_once(':')) {
@@ -111,7 +122,15 @@ impl Header {
             };
             columns.push(InputColumn { at, name: name.to_owned(), values });
         }
-        let found = |name| find(name).ok_or_else(|| Failure::input(format!("the first line has no column `{name}`")));
+        let found = |name: &str| {
+            let missing = || match record.iter().find(|other| other.trim() == name) {
+                None => Failure::input(format!("the first line has no column `{name}`")),
+                Some(spaced) => {
+                    Failure::input(format!("the first line has `{spaced}`: remove the spaces of all cells"))
+                }
+            };
+            find(name).ok_or_else(missing)
+        };
         Ok(Self { partition: found(PARTITION)?, row: found(ROW)?, columns })
     }
 

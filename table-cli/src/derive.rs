@@ -25,6 +25,9 @@ use properties::Column;
 
 /// Prints a struct for each entity that the catalog records in the table, and for each kind of other rows.
 pub(crate) async fn derive(store: &Store, derive: &Derive, out: &mut impl Write) -> Result<(), Failure> {
+    if let Some(name) = derive.name.as_deref().filter(|name| !names::is_type_name(name)) {
+        return Err(Failure::input(format!("`{name}` is no name of a struct, or one that the printed text uses")));
+    }
     let read = store.inventory().await?;
     let is_catalog_read = read.is_some();
     let inventory = read.unwrap_or_default();
@@ -162,9 +165,9 @@ fn printed(table: &str, name: &str, kind: Option<&str>, rows: &[TableRow], is_pa
         options.push(format!("separator = {:?}", separator.to_string()));
     }
     let count = rows.len();
-    let which = if is_part { "only the first " } else { "" };
     let plural = if count == 1 { "" } else { "s" };
-    let mut text = format!("/// A row of the table `{table}`, inferred from {which}{count} row{plural}.\n");
+    let which = if is_part { format!("the first {count} row{plural} only") } else { format!("{count} row{plural}") };
+    let mut text = format!("/// A row of the table `{table}`, inferred from {which}.\n");
     if is_part {
         text.push_str("// The other rows may lack a property, or have another type: see `--limit`.\n");
     }

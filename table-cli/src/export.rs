@@ -35,7 +35,11 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
     if format == Format::Csv && export.table.is_none() {
         return Err(Failure::input("CSV has the rows of one table: give its name, or take NDJSON"));
     }
-    let output = export.output.as_deref().map(store::location).transpose()?;
+    let path = export.output.as_deref().filter(|path| *path != Path::new("-"));
+    if path.is_none() && export.cursor.is_some() {
+        return Err(Failure::input("the standard output has no position to continue from; give a file"));
+    }
+    let output = path.map(store::location).transpose()?;
     let transfer = cursor::Transfer::of(&[
         Some(b"export"),
         Some(store.identity.as_bytes()),
@@ -61,7 +65,7 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
         columns = Some(columns_of(Rows::open(store, choice).await?).await?);
     }
     let transfer = Transfer { reader, rows, columns, cursor, begun };
-    match &export.output {
+    match path {
         None => transfer.run(out).await.map(drop),
         Some(path) => {
             let mut file = open(path, transfer.begun, transfer.cursor.is_given())?;

@@ -58,9 +58,14 @@ impl Failure {
             }
         }
         let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-        eprintln!("tables: {line}");
+        eprintln!("tables: {}", printable(&line));
         ExitCode::from(self.code)
     }
+}
+
+/// Returns a text of a file or a store as a terminal can show it: without control characters.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { '\u{FFFD}' } else { character }).collect()
 }
 
 impl From<Error> for Failure {

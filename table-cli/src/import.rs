@@ -18,7 +18,7 @@ use crate::{
     cursor::{CursorFile, Transfer},
     export::by_extension,
     failure::Failure,
-    input::{self, Form, Input, at_line},
+    input::{self, Form, Input, Quotes, at_line},
     progress::{self, ProgressLine, Skipped},
     store::{self, Store},
 };
@@ -41,6 +41,8 @@ struct ImportPosition {
     /// True if the lines are those of `tables export`, which have an end.
     has_end: bool,
     skipped: Skipped,
+    /// Number of rows of other tables and partitions.
+    left_out: u64,
 }
 
 /// Writes the rows of a file.
@@ -52,6 +54,7 @@ pub(crate) async fn import(store: &Store, import: &Import) -> Result<(), Failure
     }
     let cursor = CursorFile::new(import.cursor.as_deref(), transfer(store, import, format)?);
     let begun: ImportPosition = cursor.read()?.unwrap_or_default();
+    store.check_begun(begun.lines > 0)?;
     let bytes: Box<dyn Read> = if is_standard { Box::new(io::stdin()) } else { Box::new(open(&import.input)?) };
     let mut input = Input::open(bytes, format).map_err(|failure| failure.about(&import.input))?;
     let (bytes, progress) = (begun.bytes, ProgressLine::new("imported"));
@@ -73,6 +76,9 @@ pub(crate) async fn import(store: &Store, import: &Import) -> Result<(), Failure
     let Target { writer, progress, position, .. } = target;
     drop(progress);
     progress::report(writer.rows(), "imported");
+    if position.left_out > 0 {
+        progress::report(position.left_out, "of other tables or partitions left out");
+    }
     position.skipped.report();
     Ok(())
 }
@@ -135,6 +141,7 @@ impl Target<'_> {
 
     async fn write(&mut self, row: TableRow, number: u64) -> Result<(), Failure> {
         if !self.is_table(&row.table) || self.import.partition.as_ref().is_some_and(|key| *key != row.partition_key) {
+            self.position.left_out += 1;
             return Ok(());
         }
         if let Err(error) = row.check() {
@@ -222,7 +229,8 @@ impl Target<'_> {
             (None, _) => return Err(Failure::input("give the table of the CSV with --table")),
         };
         let delimiter = Header::delimiter(&String::from_utf8_lossy(input.bytes.fill_buf()?));
-        let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(input.bytes);
+        let bytes = Quotes::new(input.bytes, delimiter);
+        let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(bytes);
         let damaged = |error: csv::Error| match error.kind() {
             csv::ErrorKind::Utf8 { .. } => Failure::input(format!("{error}; save the file as UTF-8")),
             _ => Failure::input(format!("the CSV cannot be read: {error}")),
@@ -245,6 +253,12 @@ impl Target<'_> {
             let row = header.row(&table, &record).map_err(|problem| at_line(number, &problem))?;
             self.write(row, number).await?;
             self.save().await?;
+        }
+        if reader.get_ref().is_open {
+            self.writer.flush().await?;
+            return Err(Failure::input(
+                "the last cell has no closing quote: the file was cut, or a quote is not doubled",
+            ));
         }
         Ok(())
     }

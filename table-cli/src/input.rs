@@ -88,6 +88,41 @@ impl Input {
     }
 }
 
+/// A reader of CSV that notices an end within quotes, which the reader of the rows accepts: the file was cut.
+pub(crate) struct Quotes<R> {
+    reader: R,
+    delimiter: u8,
+    /// True at the beginning of a cell, where a quote opens it.
+    begins: bool,
+    /// True after a quote that closes a cell, unless another one follows.
+    closed: bool,
+    pub(crate) is_open: bool,
+}
+
+impl<R> Quotes<R> {
+    pub(crate) const fn new(reader: R, delimiter: u8) -> Self {
+        Self { reader, delimiter, begins: true, closed: false, is_open: false }
+    }
+}
+
+impl<R: Read> Read for Quotes<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(bytes)?;
+        for byte in &bytes[..read] {
+            if *byte == b'"' {
+                self.closed = self.is_open;
+                self.is_open = !self.is_open && (self.begins || self.closed);
+                self.begins = false;
+            } else if !self.is_open {
+                self.closed = false;
+                // The mark before UTF-8 is no part of the first cell.
+                self.begins = *byte == self.delimiter || matches!(byte, b'\n' | b'\r' | 0xEF | 0xBB | 0xBF);
+            }
+        }
+        Ok(read)
+    }
+}
+
 /// Returns a failure in a line of the input.
 pub(crate) fn at_line(line: u64, problem: &str) -> Failure {
     Failure::input(format!("line {line}: {problem}"))
@@ -126,10 +161,20 @@ struct Answer<'a> {
     next_link: Option<IgnoredAny>,
 }
 
+/// The answer of the service to a request that it refused.
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(rename = "odata.error")]
+    error: Value,
+}
+
 /// Returns the rows of a value: those of a list or an answer, or the row that it is.
 fn listed(value: &RawValue, partial: bool) -> Result<Vec<&RawValue>, Failure> {
     if let Ok(rows) = serde_json::from_str(value.get()) {
         return Ok(rows);
+    }
+    if let Ok(Refusal { error }) = serde_json::from_str(value.get()) {
+        return Err(Failure::input(format!("it is an error that the service answered: {error}")));
     }
     let Ok(Answer { value: rows, next_marker, next_link }) = serde_json::from_str(value.get()) else {
         return Ok(vec![value]);
@@ -153,14 +198,16 @@ pub(crate) fn line_of(table: Option<&str>, json: &str) -> Result<Line, String> {
     TableRow::from_json(table, &of_az(json)).map(Line::Row)
 }
 
-/// Checks whether a line has its table, or ends the output of `tables export`.
+/// Checks whether a line has its table, or ends the output of `tables export`: by its members, as any text may be `@table`.
 pub(crate) fn is_of_export(json: &str) -> bool {
-    [TABLE, ROWS].iter().any(|member| json.contains(member))
+    let is_member = |name: &str| matches!(name, "@table" | "@rows");
+    let begin = json.trim_start().strip_prefix('{').map(str::trim_start).unwrap_or_default();
+    if begin.starts_with("\"@table\"") || begin.starts_with("\"@rows\"") {
+        return true;
+    }
+    (json.contains("\"@table\"") || json.contains("\"@rows\""))
+        && serde_json::from_str(json).is_ok_and(|Members(members)| members.iter().any(|(name, _)| is_member(name)))
 }
-
-/// The members that the lines of `tables export` have. In a text, the quotes are escaped.
-const TABLE: &str = "\"@table\"";
-const ROWS: &str = "\"@rows\"";
 
 /// Converts a row of `az`, which writes an ETag as `etag`, and a value with its type as an object, to that of the service.
 fn of_az(json: &str) -> Cow<'_, str> {

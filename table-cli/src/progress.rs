@@ -5,6 +5,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
+use crate::failure::printable;
+
 /// A line with the number of rows, which is shown only on a terminal.
 pub(crate) struct ProgressLine(ProgressBar);
 
@@ -62,7 +64,7 @@ impl Skipped {
     /// Reports the rows, if there are any.
     pub(crate) fn report(&self) {
         for problem in &self.first {
-            eprintln!("skipped: {problem}");
+            eprintln!("skipped: {}", printable(problem));
         }
         if self.rows > 0 {
             report(self.rows, "skipped");

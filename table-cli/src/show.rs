@@ -10,7 +10,7 @@ use table_runtime::{
 
 use crate::{
     arguments::{self, Show},
-    failure::Failure,
+    failure::{Failure, printable},
     list,
     rows::{Choice, Of, Rows},
     store::Store,
@@ -47,7 +47,7 @@ pub(crate) async fn show(store: &Store, show: &Show, out: &mut impl Write) -> Re
             names.push(name);
         }
     }
-    let cut = |text: &str| if show.whole { one_line(text) } else { shortened(&one_line(text)) };
+    let cut = |text: &str| if show.whole { printable(text) } else { shortened(&printable(text)) };
     let mut printed = list::table(["of", "key", "PartitionKey", "RowKey"].into_iter().chain(names.iter().copied()));
     for row in &shown {
         let (of, key) = identified(&inventory, row);
@@ -73,10 +73,6 @@ fn identified(inventory: &Inventory, row: &TableRow) -> (String, String) {
         }
         Some(found) => (found.entity.name.clone(), found.to_string()),
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { '\u{FFFD}' } else { character }).collect()
 }
 
 fn shortened(text: &str) -> String {

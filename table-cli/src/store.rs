@@ -40,11 +40,23 @@ pub(crate) struct Store {
     pub(crate) is_file: bool,
     /// Location of the store, and the prefix; without a secret.
     pub(crate) identity: String,
+    /// True if the file was made.
+    is_new: bool,
     /// The only table that the store's shared access signature is for.
     pub(crate) signed_table: Option<String>,
 }
 
 impl Store {
+    /// Checks that the file exists to which an earlier run has written what is before its cursor.
+    pub(crate) fn check_begun(&self, is_begun: bool) -> Result<(), Failure> {
+        if is_begun && self.is_new {
+            return Err(Failure::input(
+                "the store of the cursor does not exist any more; delete the cursor to begin anew",
+            ));
+        }
+        Ok(())
+    }
+
     /// Returns the tables and what the catalog records; `None` if the credential may not read it.
     pub(crate) async fn inventory(&self) -> Result<Option<Inventory>, Failure> {
         match self.tables.inventory().await {
@@ -81,13 +93,14 @@ impl StoreArguments {
     }
 
     fn opened(&self, store: &str, read_only: bool) -> Result<Store, Failure> {
+        let is_new = !is_connection_string(store) && !Path::new(store).exists();
         let (tables, is_file) = open(store, read_only)?;
         let tables = match &self.prefix {
             None => tables,
             Some(prefix) => tables.with_prefix(prefix),
         };
         let signed_table = signed_table(store, self.prefix.as_deref().unwrap_or_default());
-        Ok(Store { tables, is_file, identity: self.prefixed_location(store)?, signed_table })
+        Ok(Store { tables, is_file, identity: self.prefixed_location(store)?, is_new, signed_table })
     }
 
     /// Opens a file for writing, which repairs it.

@@ -195,7 +195,7 @@ impl Members<'_> {
                 "RowKey" => &mut row_key,
                 // The store assigns them; a row of the service has them.
                 "Timestamp" | "odata.etag" => continue,
-                name if row_json::is_metadata(name) => continue,
+                name if row_json::is_metadata(name) || of_table && name.starts_with("@odata.") => continue,
                 name if name.ends_with(TYPE) => {
                     let property = name.trim_end_matches(TYPE);
                     if property != "Timestamp" && self.0.iter().all(|(other, _)| other != property) {

@@ -139,6 +139,9 @@ fn common_prefix<'a>(keys: &[&'a str]) -> &'a str {
 
 /// Splits the keys into parts, of which at least one is no text; `None` if they are not all split alike.
 fn composition(keys: &[&str], separator: Option<char>) -> Option<Vec<Part>> {
+    if separator == Some(':') && keys.iter().any(|key| has_time_of_day(key)) {
+        return None;
+    }
     let mut parts = Vec::new();
     let mut rest: Vec<&str> = keys.to_vec();
     loop {
@@ -171,6 +174,15 @@ fn composition(keys: &[&str], separator: Option<char>) -> Option<Vec<Part>> {
     }
     parts.push(part(&rest, true, separator));
     parts.iter().any(|part| !part.is_text()).then_some(parts)
+}
+
+/// Checks whether a text has a time of day such as `T03:04`, whose colon separates no parts.
+fn has_time_of_day(text: &str) -> bool {
+    let is_time = |bytes: &[u8]| {
+        let [b'T', h1, h2, b':', m1, m2] = bytes else { return false };
+        [h1, h2, m1, m2].iter().all(|digit| digit.is_ascii_digit())
+    };
+    text.as_bytes().windows(6).any(is_time)
 }
 
 /// Finds the shape of a part.

@@ -60,6 +60,16 @@ impl Names {
     }
 }
 
+/// Checks whether a struct can have the name.
+pub(super) fn is_type_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name != "Self"
+        && !KEYWORDS.contains(&name)
+        && !USED.contains(&name)
+}
+
 /// Returns a name in Rust: `r#type` for `type`.
 pub(super) fn with_raw(name: &str) -> String {
     if KEYWORDS.contains(&name) { format!("r#{name}") } else { name.to_owned() }

@@ -2,10 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use table_runtime::transfer::TableRow;
+use table_runtime::{row::ValueRef, transfer::TableRow};
 
-/// Properties that the attributes of the struct write, and that of a pending insert, which no struct can have.
-pub(super) const OWN: [&str; 4] = ["EntityType", "EntityVersion", "WriteId", "IndexPending"];
+/// Properties that the attributes of the struct write, and that of a pending insert, which no struct can have, and their
+/// types. With another type, they are another program's.
+pub(super) const OWN: [(&str, &str); 4] = [
+    ("EntityType", "Edm.String"),
+    ("EntityVersion", "Edm.Int32"),
+    ("WriteId", "Edm.Guid"),
+    ("IndexPending", "Edm.Guid"),
+];
 
 /// A property of some rows.
 pub(super) struct Column {
@@ -19,7 +25,8 @@ pub(super) struct Column {
 /// Returns the properties of the rows, in the order in which they are found.
 pub(super) fn columns(rows: &[TableRow]) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
-    for (name, value) in rows.iter().flat_map(|row| &row.properties).filter(|(name, _)| !OWN.contains(name)) {
+    let is_other = |(name, value): &(&str, ValueRef<'_>)| !OWN.contains(&(name, value.edm_type()));
+    for (name, value) in rows.iter().flat_map(|row| &row.properties).filter(is_other) {
         let at = columns.iter().position(|column| column.name == name).unwrap_or(columns.len());
         if at == columns.len() {
             columns.push(Column { name: name.to_owned(), types: BTreeSet::new(), count: 0 });
@@ -33,6 +40,9 @@ pub(super) fn columns(rows: &[TableRow]) -> Vec<Column> {
 impl Column {
     /// Returns the type that reads each value exactly; `None` if there is none.
     pub(super) fn rust_type(&self) -> Option<&'static str> {
+        if OWN.iter().any(|(name, _)| self.name == *name) {
+            return None;
+        }
         let types: Vec<_> = self.types.iter().copied().collect();
         Some(match types.as_slice() {
             ["Edm.String"] => "String",

@@ -195,7 +195,7 @@ impl Fields {
         is_optional: bool,
         types: &mut Names,
     ) {
-        if OWN.contains(&property) {
+        if OWN.iter().any(|(own, _)| *own == property) {
             return;
         }
         let of_key = |(field, _): &(&String, &usize)| match path {

@@ -394,11 +394,22 @@ async fn a_part_of_the_rows_has_no_constants() {
         let (partition_key, row_key) = (partition.into(), row_key.into());
         writer.write(TableRow { table: "Twins".into(), partition_key, row_key, properties }).await.unwrap();
     }
+    // A time is no sequence of parts, and a mark of another type is another program's.
+    for minute in 10..14 {
+        let (partition_key, row_key) = ("a".into(), format!("2024-01-02T03:{minute}:00Z"));
+        let properties = [("EntityType", Value::Int32(minute))].into_iter().collect();
+        writer.write(TableRow { table: "Times".into(), partition_key, row_key, properties }).await.unwrap();
+    }
     writer.flush().await.unwrap();
     drop((writer, tables));
+    let times = printed(&["--store", &file, "derive", "Times"]);
+    assert!(times.contains("    #[row_key]\n    pub row: String,\n    // `EntityType` is not read"), "{times}");
     let part = printed(&["--store", &file, "derive", "Twins", "--limit", "2"]);
-    assert!(part.contains("inferred from only the first 2 rows.\n// The other rows may lack a property"), "{part}");
+    assert!(part.contains("inferred from the first 2 rows only.\n// The other rows may lack a property"), "{part}");
     assert!(part.contains("#[table(name = \"Twins\")]") && !part.contains("id-"), "{part}");
+    for name in ["fn", "a b", "Self", "Option", ""] {
+        assert_eq!(failed(&["--store", &file, "derive", "Twins", "--name", name]).0, 2, "{name}");
+    }
     let whole = printed(&["--store", &file, "derive", "Twins", "--limit", "4"]);
     assert!(whole.contains("inferred from 4 rows.\n#[derive"), "{whole}");
 }

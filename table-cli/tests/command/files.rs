@@ -115,7 +115,7 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
     let folder = Folder::new();
     let (store, path) = (folder.path("a.tables"), folder.path("Rows.csv"));
     let row = r#"{"PartitionKey":"a","RowKey":"b""#;
-    let cases: [(&[u8], &[&str], &str); 27] = [
+    let cases: [(&[u8], &[&str], &str); 33] = [
         (
             b"redb\x1A\x0A\xA9\x0D\x0A",
             &[],
@@ -159,6 +159,12 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
         (b"redbull,PartitionKey\na,b\n", &[], "has no column `RowKey`"),
         (b"{\"@table\":\"a-b\"}\n", &["--format", "json"], "line 1: a-b: the table's name is"),
         (b"", &["--format", "json"], "the lines end after 0 rows"),
+        (b"PartitionKey,RowKey,A\na,b,\"x\"\"y\"\na,c,\"x\na,d,y\n", &[], "the last cell has no closing quote"),
+        (b"PartitionKey, RowKey\na,b\n", &[], "the first line has ` RowKey`: remove the spaces"),
+        (b"PartitionKey,RowKey,A@type\na,b,c\n", &[], "has a column `A@type`, and none with the values"),
+        (b"{\"odata.error\":{\"code\":\"ResourceNotFound\"}}", JSON, "an error that the service answered: {\"code\""),
+        (&[row.as_bytes(), b",\"\\u001b[31mX\":[]}"].concat(), JSON, "line 1: `\u{FFFD}[31mX` is a list"),
+        (&[row.as_bytes(), b",\"@rows\":1}"].concat(), JSON, "line 1: `@rows` is not the only member"),
     ];
     for (content, arguments, expected) in cases {
         fs::write(&path, content).unwrap();
@@ -176,6 +182,9 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
         (Vec::new(), 0),
         (br#"{"items":[],"nextMarker":null}"#.to_vec(), 0),
         (br#"{"items":[],"nextMarker":""}"#.to_vec(), 0),
+        // A text is no member, and a quote within a cell opens nothing.
+        (br#"{"PartitionKey":"@table","RowKey":"b","A":"@rows","@odata.type":"x"}"#.to_vec(), 1),
+        (br#"[{"PartitionKey":"@table","RowKey":"b","A":"@rows"}]"#.to_vec(), 1),
     ] {
         let store = folder.path("numbers.tables");
         fs::write(&path, &content).unwrap();
@@ -227,6 +236,37 @@ async fn an_export_is_read_in_any_layout_of_its_json() {
 }
 
 const JSON: &[&str] = &["--format", "json", "--table", "A12"];
+
+#[tokio::test]
+async fn what_an_import_leaves_out_or_cannot_continue_is_said() {
+    let folder = Folder::new();
+    let (file, lines, cursor) = (folder.path("a.tables"), folder.path("Rows.csv"), folder.path("cursor"));
+    fill(&file).await;
+    let dump = folder.path("a.ndjson");
+    printed(&["--store", &file, "export", "Odd", "--output", &dump]);
+    let output = run(&["--store", &folder.path("b.tables"), "import", &dump, "--table", "New"]);
+    let expected = "0 rows imported\n3 rows of other tables or partitions left out\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    // The standard output can be named.
+    let exported = printed(&["--store", &file, "export", "Odd", "--output", "-"]);
+    assert_eq!(exported, fs::read_to_string(&dump).unwrap());
+    assert_eq!(failed(&["--store", &file, "export", "--output", "-", "--cursor", &cursor]).0, 2);
+    // A quote within a cell, and one that is doubled.
+    fs::write(&lines, "PartitionKey,RowKey,A\na,b,5\" pipe\n\"a\",\"c\",\"\"\"x\"\"\"\n").unwrap();
+    let store = folder.path("d.tables");
+    printed(&["--store", &store, "import", &lines]);
+    let rows = printed(&["--store", &store, "export", "Rows"]);
+    assert!(rows.contains(r#""A":"5\" pipe""#) && rows.contains(r#""A":"\"x\"""#), "{rows}");
+
+    // The rows before the cursor are in a store that was deleted.
+    let rows: String = (0..6_000).map(|row| ["a,", &row.to_string(), ",x\n"].concat()).collect();
+    fs::write(&lines, format!("PartitionKey,RowKey,A:Int32\n{}a,b,y\n", rows.replace('x', "1"))).unwrap();
+    let import = ["--store", &store, "import", &lines, "--cursor", &cursor];
+    assert_eq!(failed(&import).0, 2);
+    fs::remove_file(&store).unwrap();
+    let (code, line) = failed(&import);
+    assert!(code == 2 && line.contains("the store of the cursor does not exist any more"), "{code} {line}");
+}
 
 #[test]
 fn rows_that_break_a_limit_are_skipped_on_request_and_reported() {

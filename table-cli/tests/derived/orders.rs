@@ -9,4 +9,5 @@ pub struct Order {
     #[row_key(pad = 4)]
     pub row_2: u32,
     pub cents: i64,
+    // `IndexPending` is not read: it has values of Edm.String. `update` keeps it.
 }
