@@ -110,8 +110,9 @@ impl<R: Read> Read for Quotes<R> {
         let read = self.reader.read(bytes)?;
         for byte in &bytes[..read] {
             if *byte == b'"' {
+                let opens = self.begins || self.closed;
                 self.closed = self.is_open;
-                self.is_open = !self.is_open && (self.begins || self.closed);
+                self.is_open = !self.is_open && opens;
                 self.begins = false;
             } else if !self.is_open {
                 self.closed = false;
@@ -268,5 +269,40 @@ impl<'de> Deserialize<'de> for Members<'de> {
         }
 
         deserializer.deserialize_map(Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_within_quotes_is_noticed() -> io::Result<()> {
+        for (text, is_open) in [
+            ("a,b\n", false),
+            ("\"a\",\"b\"\n", false),
+            ("a,\"b", true),
+            ("a,\"b\"\"c", true),
+            ("a,\"b\"\"", true),
+            ("\"\"\"a\"\"\",\"\"\n\"b\"\",\"\"c\"", false),
+            ("5\" pipe,x\n", false),
+            ("\u{FEFF}\"a\nb", true),
+            ("\u{FEFF}\"a\nb\"\r\n\"c", true),
+        ] {
+            let mut quotes = Quotes::new(text.as_bytes(), b',');
+            quotes.read_to_end(&mut Vec::new())?;
+            assert_eq!(quotes.is_open, is_open, "{text}");
+            // What a writer of CSV writes is complete, and without its last quote it is not.
+            let mut writer = csv::Writer::from_writer(Vec::new());
+            writer.write_record([text, "\"", "\",\""])?;
+            let written = writer.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
+            let end = written.iter().rposition(|byte| *byte == b'"').unwrap_or_default();
+            for (bytes, is_open) in [(&written[..], false), (&written[..end], true)] {
+                let mut quotes = Quotes::new(bytes, b',');
+                quotes.read_to_end(&mut Vec::new())?;
+                assert_eq!(quotes.is_open, is_open, "{}", String::from_utf8_lossy(bytes));
+            }
+        }
+        Ok(())
     }
 }
