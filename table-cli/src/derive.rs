@@ -73,7 +73,7 @@ pub(crate) async fn derive(store: &Store, derive: &Derive, out: &mut impl Write)
     if !is_catalog_read {
         text.push_str("// The credential may not read the catalog, so index rows are treated as entities.\n");
     }
-    if has("SystemTime") {
+    if has(": SystemTime") || has("<SystemTime>") {
         text.push_str("use std::time::SystemTime;\n\n");
     }
     let guid = has(": Guid") || has("<Guid>");

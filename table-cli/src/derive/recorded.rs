@@ -299,26 +299,7 @@ impl Fields {
                 }
             }
         }
-        let is_own_table = layout.table.eq_ignore_ascii_case(&primary.table);
-        let default_table = format!("{}By{}", primary.table, names::pascal(&layout.name));
-        match (is_same_partition, is_own_table) {
-            (true, _) => options.push("same_partition".to_owned()),
-            (false, true) => options.push("same_table".to_owned()),
-            (false, false) if layout.table.eq_ignore_ascii_case(&default_table) => {}
-            (false, false) => options.push(format!("table = {:?}", layout.table)),
-        }
-        let default_prefix = if is_own_table { format!("{}-", layout.name) } else { String::new() };
-        if layout.row.prefix != default_prefix {
-            options.push(format!("prefix = {:?}", layout.row.prefix));
-        }
-        if index.unique {
-            options.push("unique".to_owned());
-        }
-        match index.holds {
-            Holds::Copy => options.push("copy".to_owned()),
-            Holds::List => options.push("list".to_owned()),
-            Holds::Include | Holds::Pointer => {}
-        }
+        options.extend(place_and_content(primary, layout, index));
         options.extend(self.included(entity, layout, index));
         options.extend(self.renames(index));
         let mut before = match layout.state {
@@ -488,6 +469,32 @@ impl Field {
             writeln!(text, "    pub {ident}: {rust_type},")
         };
     }
+}
+
+/// Returns the options of an index that say where its rows are and what they hold, except `include`.
+fn place_and_content(primary: &RecordedLayout, layout: &RecordedLayout, index: &RecordedIndex) -> Vec<String> {
+    let mut options = Vec::new();
+    let is_own_table = layout.table.eq_ignore_ascii_case(&primary.table);
+    let default_table = format!("{}By{}", primary.table, names::pascal(&layout.name));
+    match (index.scope == Scope::SamePartition, is_own_table) {
+        (true, _) => options.push("same_partition".to_owned()),
+        (false, true) => options.push("same_table".to_owned()),
+        (false, false) if layout.table.eq_ignore_ascii_case(&default_table) => {}
+        (false, false) => options.push(format!("table = {:?}", layout.table)),
+    }
+    let default_prefix = if is_own_table { format!("{}-", layout.name) } else { String::new() };
+    if layout.row.prefix != default_prefix {
+        options.push(format!("prefix = {:?}", layout.row.prefix));
+    }
+    if index.unique {
+        options.push("unique".to_owned());
+    }
+    match index.holds {
+        Holds::Copy => options.push("copy".to_owned()),
+        Holds::List => options.push("list".to_owned()),
+        Holds::Include | Holds::Pointer => {}
+    }
+    options
 }
 
 /// Beginning of the recorded type of an enum's variants.
