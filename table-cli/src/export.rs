@@ -54,7 +54,7 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
     let (name, partition) = (export.table.as_deref(), export.partition.as_deref());
     let choice = Choice { name, of: Of::entities(export.entities), partition, ..Choice::default() };
     let mut reader = Rows::open(store, choice).await?;
-    if format == Format::Csv && !reader.is_one_table() {
+    if format == Format::Csv && !reader.is_one_table {
         return Err(Failure::input("CSV has the rows of one table, and the entity has several; take NDJSON"));
     }
     let (mut columns, mut rows, mut begun) = (None, 0, 0);

@@ -18,7 +18,7 @@ use crate::{
     cursor::{CursorFile, Transfer},
     export::by_extension,
     failure::Failure,
-    input::{self, Form, Input, Quotes, at_line},
+    input::{self, Form, Input, InputLine, Quotes, at_line},
     progress::{self, ProgressLine, Skipped},
     store::{self, Store},
 };
@@ -122,7 +122,8 @@ impl Target<'_> {
         self.import.table.as_ref().is_none_or(|selected| selected.eq_ignore_ascii_case(table))
     }
 
-    async fn take(&mut self, line: Line, number: u64) -> Result<(), Failure> {
+    async fn take(&mut self, InputLine { number, line, is_of_export }: InputLine) -> Result<(), Failure> {
+        self.position.has_end |= is_of_export;
         match line {
             Line::Table(table) if self.is_table(&table) => {
                 self.writer.create_table(&table).await.map_err(|error| in_line(error, number))
@@ -184,9 +185,7 @@ impl Target<'_> {
             self.position.lines = number;
             let text = input::without_mark(&line).trim();
             if !text.is_empty() {
-                self.position.has_end |= input::is_of_export(text);
-                let line = input::line_of(table.as_deref(), text).map_err(|problem| at_line(number, &problem))?;
-                self.take(line, number).await?;
+                self.take(InputLine::parse(table.as_deref(), text, number)?).await?;
             }
             line.clear();
             self.save().await?;
@@ -198,14 +197,13 @@ impl Target<'_> {
 
     async fn document(&mut self, input: Input) -> Result<(), Failure> {
         let lines = input.document(self.import.table.as_deref(), self.import.partial)?;
-        self.position.has_end = lines.iter().any(|(_, line)| !matches!(line, Line::Row(_)));
         if let Some(table) = &self.import.table {
             self.writer.create_table(table).await?;
         }
         let done = usize::try_from(self.position.lines).unwrap_or(usize::MAX);
-        for (number, line) in lines.into_iter().skip(done) {
+        for line in lines.into_iter().skip(done) {
             self.position.lines += 1;
-            self.take(line, number).await?;
+            self.take(line).await?;
             self.save().await?;
         }
         self.finish(false).await

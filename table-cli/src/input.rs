@@ -61,8 +61,8 @@ impl Input {
         Ok(Self { form, bytes: Box::new(Cursor::new(begin).chain(input)) })
     }
 
-    /// Reads the lines of a document, with their numbers. The table is that of rows that do not have it.
-    pub(crate) fn document(mut self, table: Option<&str>, partial: bool) -> Result<Vec<(u64, Line)>, Failure> {
+    /// Reads the lines of a document. The table is that of rows that do not have it.
+    pub(crate) fn document(mut self, table: Option<&str>, partial: bool) -> Result<Vec<InputLine>, Failure> {
         let mut text = String::new();
         self.bytes.read_to_string(&mut text).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => Failure::input("it is not UTF-8; save it as UTF-8"),
@@ -81,10 +81,33 @@ impl Input {
                 let begin = row.get().as_ptr() as usize - text.as_ptr() as usize;
                 number += text[counted..begin].matches('\n').count() as u64;
                 counted = begin;
-                lines.push((number, line_of(table, row.get()).map_err(|problem| at_line(number, &problem))?));
+                lines.push(InputLine::parse(table, row.get(), number)?);
             }
         }
         Ok(lines)
+    }
+}
+
+/// A line of `tables export`, or a row of another program.
+pub(crate) struct InputLine {
+    /// The number of the line in the file.
+    pub(crate) number: u64,
+    pub(crate) line: Line,
+    /// True for `tables export`, whose lines have an end.
+    pub(crate) is_of_export: bool,
+}
+
+impl InputLine {
+    /// Reads a line. The table is that of a row that does not have it.
+    pub(crate) fn parse(table: Option<&str>, json: &str, number: u64) -> Result<Self, Failure> {
+        let is_of_export = is_of_export(json);
+        let line = match table {
+            _ if is_of_export => json.parse(),
+            Some(table) => TableRow::from_json(table, &of_az(json)).map(Line::Row),
+            None => Err("the row has no table; give it with --table".to_owned()),
+        };
+        let line = line.map_err(|problem| at_line(number, &problem))?;
+        Ok(Self { number, line, is_of_export })
     }
 }
 
@@ -145,7 +168,7 @@ fn form(line: &str, format: Option<Format>) -> Result<Form, Failure> {
         _ if line.is_empty() || object.is_some_and(|members| members.starts_with("\"@")) && line.ends_with('}') => {
             Form::Lines
         }
-        _ if object.is_some() && line_of(Some(""), line).is_ok() => Form::Lines,
+        _ if object.is_some() && InputLine::parse(Some(""), line, 1).is_ok() => Form::Lines,
         _ if object.is_some() || line.starts_with('[') => Form::Document,
         _ => return Err(at_line(1, "it is neither JSON nor CSV with a column `PartitionKey`")),
     })
@@ -190,17 +213,8 @@ fn listed(value: &RawValue, partial: bool) -> Result<Vec<&RawValue>, Failure> {
     Ok(rows)
 }
 
-/// Reads a line of `tables export`, or a row of the table that does not have it. The error describes the problem.
-pub(crate) fn line_of(table: Option<&str>, json: &str) -> Result<Line, String> {
-    if is_of_export(json) {
-        return json.parse();
-    }
-    let table = table.ok_or("the row has no table; give it with --table")?;
-    TableRow::from_json(table, &of_az(json)).map(Line::Row)
-}
-
 /// Checks whether a line has its table, or ends the output of `tables export`: by its members, as any text may be `@table`.
-pub(crate) fn is_of_export(json: &str) -> bool {
+fn is_of_export(json: &str) -> bool {
     let is_member = |name: &str| matches!(name, "@table" | "@rows");
     let begin = json.trim_start().strip_prefix('{').map(str::trim_start).unwrap_or_default();
     if begin.starts_with("\"@table\"") || begin.starts_with("\"@rows\"") {

@@ -75,8 +75,8 @@ struct Entities {
 pub(crate) struct Rows {
     reader: RowReader,
     entities: Option<Entities>,
-    /// Number of tables that are read; `None` for a whole store.
-    tables: Option<usize>,
+    /// True if the rows are those of one table, as CSV requires.
+    pub(crate) is_one_table: bool,
 }
 
 impl Rows {
@@ -86,20 +86,20 @@ impl Rows {
         if choice.of == Of::Entities {
             return Self::entities(store, choice).await;
         }
-        let whole = |reader, tables| Self { reader, entities: None, tables };
+        let whole = |reader, is_one_table| Self { reader, entities: None, is_one_table };
         let Some(name) = choice.name else {
             return match (begin(Selection::all()).await, &store.signed_table) {
                 (Err(TransferError::Store(error)), Some(table)) if is_forbidden(&error) => {
-                    Ok(whole(begin(Selection::table(table)).await?, Some(1)))
+                    Ok(whole(begin(Selection::table(table)).await?, true))
                 }
-                (reader, _) => Ok(whole(reader?, None)),
+                (reader, _) => Ok(whole(reader?, false)),
             };
         };
         match begin(Selection::table(name)).await {
             Err(TransferError::Store(Error::TableNotFound(_))) if choice.of != Of::Table => {
                 Self::entities(store, choice).await
             }
-            reader => Ok(whole(reader?, Some(1))),
+            reader => Ok(whole(reader?, true)),
         }
     }
 
@@ -127,11 +127,11 @@ impl Rows {
             };
             tables = inventory.tables_of(primary).into_iter().map(str::to_owned).collect();
         }
-        let count = Some(tables.len());
+        let is_one_table = tables.len() <= 1;
         // A page may have few rows of entities.
         let choice = Choice { limit: None, ..choice };
         let reader = choice.begin(store, Selection::tables(tables)).await?;
-        Ok(Self { reader, entities: Some(Entities { inventory, only }), tables: count })
+        Ok(Self { reader, entities: Some(Entities { inventory, only }), is_one_table })
     }
 
     /// Continues at the cursor of an earlier reader of the same rows.
@@ -149,11 +149,6 @@ impl Rows {
     /// Returns the position, in the inventory, of the only entity whose rows are read.
     pub(crate) fn entity(&self) -> Option<usize> {
         self.entities.as_ref()?.only
-    }
-
-    /// Checks that the rows are those of one table, as CSV requires.
-    pub(crate) fn is_one_table(&self) -> bool {
-        self.tables.is_some_and(|tables| tables <= 1)
     }
 
     /// Reads the next part; `None` at the end.

@@ -115,7 +115,7 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
     let folder = Folder::new();
     let (store, path) = (folder.path("a.tables"), folder.path("Rows.csv"));
     let row = r#"{"PartitionKey":"a","RowKey":"b""#;
-    let cases: [(&[u8], &[&str], &str); 33] = [
+    let cases: [(&[u8], &[&str], &str); 34] = [
         (
             b"redb\x1A\x0A\xA9\x0D\x0A",
             &[],
@@ -165,6 +165,7 @@ fn what_is_not_read_says_what_it_is_and_what_to_do() {
         (b"{\"odata.error\":{\"code\":\"ResourceNotFound\"}}", JSON, "an error that the service answered: {\"code\""),
         (&[row.as_bytes(), b",\"\\u001b[31mX\":[]}"].concat(), JSON, "line 1: `\u{FFFD}[31mX` is a list"),
         (&[row.as_bytes(), b",\"@rows\":1}"].concat(), JSON, "line 1: `@rows` is not the only member"),
+        (&[row.as_bytes(), b",\n\"@table\":\"A12\"}"].concat(), JSON, "the lines end after 1 rows"),
     ];
     for (content, arguments, expected) in cases {
         fs::write(&path, content).unwrap();

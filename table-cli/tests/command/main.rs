@@ -321,6 +321,19 @@ async fn an_export_continues_at_its_own_cursor() {
     printed(&["--store", &file, "export", "--output", &lines, "--cursor", &cursor]);
     assert_eq!(fs::read_to_string(&lines).unwrap(), expected);
     assert!(!Path::new(&cursor).exists(), "the cursor of a complete export is removed");
+
+    // The entities alone, of which the cursor has the number too.
+    let (whole, lines) = (folder.path("whole.ndjson"), folder.path("entities.ndjson"));
+    printed(&["--store", &file, "export", "--entities", "--output", &whole]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -c 0; ulimit -f 400; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_tables")]);
+    shell.args(["--store", &file, "export", "--entities", "--output", &lines, "--cursor", &cursor]);
+    assert!(!shell.output().unwrap().status.success());
+    refuse_the_cursor(&cursor, &[&["--store", &file, "export", "--output", &lines]]);
+    printed(&["--store", &file, "export", "--entities", "--output", &lines, "--cursor", &cursor]);
+    let found = fs::read_to_string(&lines).unwrap();
+    assert_eq!(found, fs::read_to_string(&whole).unwrap());
+    assert!(found.ends_with("{\"@rows\":6000}\n"));
 }
 
 #[tokio::test]
