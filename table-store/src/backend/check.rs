@@ -9,8 +9,8 @@ use crate::{
     Properties, Result, ValueRef,
     backend::KeyRange,
     unstable::limits::{
-        ADDRESS_BYTES, COMPARISONS, MOST_COMPARISONS, OPERATIONS, TRANSACTION_BYTES, broken, check_key,
-        check_read_name, check_row, check_table_name,
+        ADDRESS_BYTES, COMPARISONS, MOST_COMPARISONS, OPERATIONS, TRANSACTION_BYTES, broken, check_key, check_row,
+        check_table_name,
     },
 };
 
@@ -98,7 +98,7 @@ fn json_bytes(value: ValueRef<'_>) -> usize {
 /// Checks the keys and the filter of a read.
 pub(super) fn scan(scan: &Scan) -> Result<()> {
     let table = &*scan.table;
-    check_read_name(table)?;
+    check_table_name(table)?;
     let check_range = |name, KeyRange { from, to }: &KeyRange| {
         [from, to].into_iter().try_for_each(|bound| match bound {
             Bound::Included(key) | Bound::Excluded(key) => check_key(table, name, key),

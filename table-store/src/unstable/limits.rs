@@ -69,13 +69,6 @@ pub fn check_table_name(table: &str) -> Result<()> {
     Err(broken(table, "the table's name is", format_args!("`{table}`"), limit))
 }
 
-/// Checks the name of a table that is read: that of any table, or of one that the service itself writes, such as
-/// `$MetricsHourPrimaryTransactionsBlob`.
-pub fn check_read_name(table: &str) -> Result<()> {
-    let is_own = table.strip_prefix("$Metrics").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphabetic()));
-    if is_own { Ok(()) } else { check_table_name(table) }
-}
-
 /// Name of the table in which `create` keeps its records.
 const RECORDS: &str = "TableLayouts";
 
