@@ -57,7 +57,6 @@ mod endpoint;
 mod entity;
 mod failure;
 mod headers;
-mod hints;
 mod http;
 #[cfg(feature = "metrics")]
 mod metrics;

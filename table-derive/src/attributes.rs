@@ -3,7 +3,6 @@
 //! A key that no caller takes is unknown. Therefore the code that takes the keys is the only list of the known keys, and
 //! suggestions for a misspelt key come from that list.
 
-mod foreign;
 mod repair;
 mod synonyms;
 
@@ -21,7 +20,6 @@ use syn::{
     token,
 };
 
-pub(crate) use self::foreign::refuse_foreign;
 use self::repair::{AloneText, Items, Place, repaired, written};
 use crate::{
     encoding_option::EncodingOption,
@@ -774,6 +772,17 @@ impl Parse for FieldItem {
 pub(crate) enum Argument {
     Field(Vec<Ident>),
     Function(ExprPath),
+}
+
+/// Reports `#[primary_key]`, which is the key of most other stores.
+pub(crate) fn refuse_primary_key(attributes: &[Attribute], errors: &mut Errors) {
+    for found in attributes.iter().filter(|found| found.path().is_ident("primary_key")) {
+        errors.on(
+            found.path(),
+            "the key has two parts; write `#[partition_key]` on the field that entities are read together by, and `#[row_key]` \
+             on the one that is different for each of them",
+        );
+    }
 }
 
 /// Reports attributes that are on the wrong item. `here` describes that item.

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::{Attribute, Data, DeriveInput, Fields, PathArguments, Type, ext::IdentExt as _, spanned::Spanned as _};
+use syn::{Data, DeriveInput, Fields, PathArguments, Type, ext::IdentExt as _, spanned::Spanned as _};
 
 use crate::{
     attributes::Keys,
@@ -39,7 +39,6 @@ impl<'a> Group<'a> {
             errors
                 .on(parameter, "a group cannot have parameters; write concrete entities, such as `Item(Item<String>)`");
         }
-        refuse_foreign(&input.attrs, errors);
         let Data::Enum(data) = &input.data else {
             let help = format_args!("help: write `enum {name} {{ Expense(Expense), Item(ExpenseItem) }}`");
             errors.on(name, format_args!("`EntityGroup` is for enums with one variant for each entity\n{help}"));
@@ -50,7 +49,6 @@ impl<'a> Group<'a> {
             let ident = &variant.ident;
             // The fields of a variant with names belong to a struct, as the other error says.
             let fields = variant.fields.iter().filter(|field| field.ident.is_none());
-            refuse_foreign(&variant.attrs, errors);
             let attributes = variant.attrs.iter().chain(fields.flat_map(|field| &field.attrs));
             for found in attributes.filter(|found| {
                 ["table", "partition_key", "row_key", "property", "index"]
@@ -115,18 +113,6 @@ impl<'a> Group<'a> {
 
     fn variants(&self) -> impl Iterator<Item = &Variant<'a>> {
         std::iter::once(&self.master).chain(&self.items)
-    }
-}
-
-/// Reports attributes that a group does not need.
-fn refuse_foreign(attributes: &[Attribute], errors: &mut Errors) {
-    for found in attributes {
-        let path = found.path();
-        if ["group", "entity", "master", "root", "parent"].iter().any(|name| path.is_ident(name)) {
-            let message = "the master is the first variant, the table is that of the entities, and the keys, or `#[table(kind)]` on each \
-                           entity, distinguish the variants; remove this attribute";
-            errors.on(path, message);
-        }
     }
 }
 

@@ -209,60 +209,7 @@ use crate::{
 ///
 /// No prefix in a table may begin with another one, so that rows cannot collide. An entity with an index in its own table
 /// has a prefix too: `{field}-` with its first row key field, or the text of `#[row_key(prefix = "…")]`.
-///
-/// Attributes of other libraries, such as `#[unique]` and `#[primary_key]`, are errors that say what to write.
-#[proc_macro_derive(
-    TableEntity,
-    attributes(
-        table,
-        partition_key,
-        row_key,
-        property,
-        index,
-        // Those of other libraries: see `attributes::foreign`.
-        key,
-        primary_key,
-        hash_key,
-        sort_key,
-        range_key,
-        unique,
-        indexes,
-        reverse,
-        reverse_time,
-        lowercase,
-        expires,
-        ttl,
-        soft_delete,
-        etag,
-        version,
-        timestamp,
-        table_name,
-        auto,
-        json,
-        text,
-        rename,
-        skip,
-        migrate,
-        migration,
-        not_mapped,
-        NotMapped,
-        large,
-        hash,
-        pk,
-        sk,
-        id,
-        column,
-        foreign_key,
-        relation,
-        references,
-        partition,
-        row,
-        entity,
-        secondary_index,
-        created_at,
-        updated_at
-    )
-)]
+#[proc_macro_derive(TableEntity, attributes(table, partition_key, row_key, primary_key, property, index))]
 pub fn derive_table_entity(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     table_entity(&parse_macro_input!(input)).into()
 }
@@ -344,10 +291,7 @@ pub fn derive_projection(input: proc_macro::TokenStream) -> proc_macro::TokenStr
 /// Narrowing applies to the master's row key: `by_key(user).eq(id)` reads the master `id` and its items, in key order.
 ///
 /// `#[table(crate = path)]` sets the path of `table_runtime`.
-#[proc_macro_derive(
-    EntityGroup,
-    attributes(table, partition_key, row_key, property, index, group, entity, master, root, parent)
-)]
+#[proc_macro_derive(EntityGroup, attributes(table, partition_key, row_key, property, index))]
 pub fn derive_entity_group(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     entity_group(&parse_macro_input!(input)).into()
 }

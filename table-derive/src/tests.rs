@@ -5,6 +5,7 @@ mod expansions;
 mod group_rules;
 mod hygiene;
 mod index_rules;
+mod refused;
 mod rules;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};

@@ -10,7 +10,6 @@ mod committer;
 mod disjoint;
 mod failure;
 mod file;
-mod hints;
 mod prepared;
 mod read;
 mod snapshot;

@@ -92,6 +92,9 @@ pub mod guide;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[doc(hidden)]
+pub mod hints;
+
 pub use client::tables::Tables;
 #[doc(no_inline)]
 pub use filter::Filter;
@@ -108,7 +111,7 @@ pub use table_store::{ETag, Error, Guid, Result, Ticks, Value};
 pub use write::{bulk::Bulk, transaction::Transaction};
 
 #[doc(inline)]
-pub use model::{cost, hints, key, property};
+pub use model::{cost, key, property};
 #[doc(inline)]
 pub use table_store::limits;
 #[doc(inline)]

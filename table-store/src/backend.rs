@@ -71,15 +71,14 @@ pub type Reader<'a> = &'a mut (dyn FnMut(RowRef<'_>) -> Result<()> + Send);
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store",
     label = "not a `Backend`",
-    note = "a connection string, also `UseDevelopmentStorage=true`: `Tables::connect(\"…\")?`, with the feature `azure`",
-    note = "a store that is chosen at run time: make the `Tables` in each branch, which have one type",
-    note = "of a builder, `.build()?` returns the store; a `Result` of one needs `?`",
-    note = "a file: `Tables::open(\"blog.tables\")?`; a store in memory: `Tables::in_memory()?`",
+    note = "`Tables::connect(\"…\")?` takes a connection string, also `UseDevelopmentStorage=true`, with the feature \
+            `azure`; a file: `Tables::open(\"blog.tables\")?`; a store in memory: `Tables::in_memory()?`",
+    note = "of a builder, `.build()?` returns the store; a `Result` of one needs `?`; a store that is chosen at run time: \
+            make the `Tables` in each branch, which have one type",
     note = "`Tables` is made of a backend: where a backend is expected, give the `InMemoryBackend` or `AzureBackend` itself",
-    note = "layers of other libraries do not wrap a backend: limits are those of `AzureBackend::builder(account)`, such as \
-            `.timeout(limit)`, and `.http_client(client)` takes a client of your own",
     note = "what counts, fails or delays requests is made as a pair: `let (backend, faults) = \
-            Faulty::new(InMemoryBackend::new()?)`, and then `Tables::new(backend)`"
+            Faulty::new(InMemoryBackend::new()?)`, and then `Tables::new(backend)`; layers of other libraries do not wrap a \
+            backend: limits are those of `AzureBackend::builder(account)`, such as `.timeout(limit)`"
 )]
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// Describes the store as it is now. This sends no request.

@@ -6,7 +6,6 @@ use crate::{DamagedProperties, Row, RowId};
 
 mod bulk;
 mod cursor;
-mod hints;
 mod name;
 pub(crate) mod problem;
 mod request;

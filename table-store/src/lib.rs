@@ -42,7 +42,6 @@ pub mod limits {
 #[doc(hidden)]
 pub mod unstable {
     pub mod client;
-    pub mod hints;
     pub mod limits;
     pub mod observe;
     pub mod order;

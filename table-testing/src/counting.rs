@@ -11,7 +11,6 @@ use table_store::{
         Backend, BoxFuture, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, StoreView, TableRequest,
         Written,
     },
-    hints, missing,
 };
 
 /// A backend that counts the requests to another one.
@@ -47,14 +46,7 @@ impl Counts {
     }
 }
 
-hints! {
-    Total: "requests are counted by kind", "write `requests.take().total()`",
-        "`take` begins to count anew, and `counts` does not";
-}
-
 impl Requests {
-    missing! { Total: count(), total(), len(), sum(), executes(), gets(), queries() }
-
     /// Returns the number of requests since the last [`take`](Self::take).
     pub fn counts(&self) -> Counts {
         *self.lock()

@@ -40,6 +40,7 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
         }
     });
     let soft_delete = soft_delete(context);
+    let from_stored = from_stored(context);
     let sweepable = context.entity.lifecycle.fields().next().map(|_| {
         quote! {
             #[automatically_derived]
@@ -53,9 +54,27 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
         #one_partition
         #sliced
         #soft_delete
+        #from_stored
         #sweepable
         #[automatically_derived]
         impl #parameters #t::Keyed<#partition, #row> for #ident #arguments #bounds {}
+    }
+}
+
+/// Returns the conversion of what a query returned, which the compiler proposes where the entity alone is expected. The runtime
+/// cannot have it for all entities, because `From` is of another crate.
+fn from_stored(context: &Context<'_>) -> TokenStream {
+    let (t, ident, bounds) = (context.runtime.here(), &context.entity.ident, &context.bounds);
+    let (parameters, arguments, _) = context.entity.generics.split_for_impl();
+    let stored = local("stored");
+    quote! {
+        #[automatically_derived]
+        impl #parameters ::core::convert::From<#t::Stored<Self>> for #ident #arguments #bounds {
+            #[inline]
+            fn from(#stored: #t::Stored<Self>) -> Self {
+                #t::Stored::into_inner(#stored)
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     slice::Slice,
 };
 use crate::{
-    attributes::{Keys, refuse, refuse_foreign},
+    attributes::{Keys, refuse, refuse_primary_key},
     case::Case,
     errors::Errors,
     runtime::Runtime,
@@ -84,7 +84,7 @@ impl Entity {
     pub(crate) fn read(input: &DeriveInput, errors: &mut Errors) -> Option<Self> {
         refuse_lifetimes(input, errors);
         refuse(&input.attrs, &["partition_key", "row_key", "property"], "on a struct", errors);
-        refuse_foreign(&input.attrs, errors);
+        refuse_primary_key(&input.attrs, errors);
         let runtime = Runtime::read(&input.attrs, "table");
         let mut keys = Keys::read(&input.attrs, "table", errors);
         let name = input.ident.unraw().to_string();
@@ -148,9 +148,7 @@ impl Entity {
         for (at, field) in named_fields(input, errors)?.enumerate() {
             entity.read_field(at, field, style, errors);
             entity.refuse_etag(errors);
-            if let (true, Some(field)) = (refuse_foreign(&field.attrs, errors), entity.fields.last_mut()) {
-                field.storage = Storage::Refused;
-            }
+            refuse_primary_key(&field.attrs, errors);
             let name = field.ident.as_ref().map(|ident| ident.unraw().to_string());
             let on_field = Keys::read_each(&field.attrs, "index", name.as_deref(), errors);
             indexes.extend(on_field.map(|keys| (keys, Some(at))));

@@ -4,7 +4,6 @@ pub mod assert_layout;
 pub mod catalog;
 pub mod create;
 pub mod health;
-mod hints;
 pub mod jobs;
 pub mod migrate;
 pub mod slices;

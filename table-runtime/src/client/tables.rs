@@ -1,6 +1,5 @@
 //! Handle to the tables of one store.
 
-mod hints;
 mod lease;
 mod record;
 mod states;

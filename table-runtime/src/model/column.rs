@@ -7,14 +7,10 @@ use table_store::{Condition, Operator, Value, error::PropertyProblem, unstable::
 use crate::model::{
     codec::RowReader,
     entity::TableEntity,
-    hints::{
-        Absent, ColumnOfOption, ColumnOfText, ColumnOfTime, Compare, Compute, ComputedByService, EmptyText, NewFilter,
-        NotCondition, Order, TableStorage, TextSearch, Unset, missing,
-    },
     layout::{Parts, PropertyInfo, Spot, Within, joined},
     property::{
         ByEquality, ByOrder, Load, Native, OneProperty, Partial, ReadPart, Shape, Store,
-        shape::{At, Fresh, NoParts, Place, Root, Step},
+        shape::{At, Fresh, Place, Root, Step},
     },
     sealed::{Sealed, sealed},
 };
@@ -406,39 +402,6 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     }
 }
 
-/// Functions that users of other libraries expect: see [`hints`](table_store::unstable::hints).
-// A column derefs to it, so that the filter of a variant with such a name comes first.
-impl NoParts {
-    missing! {
-        TextSearch:
-            contains(_), starts_with(_), ends_with(_), begins_with(_), like(_), ilike(_), matches(_), any(_), all(_)
-    }
-    missing! { Absent: is_none(), is_some(), is_null(), is_not_null(), exists(), not_exists() }
-    missing! { ColumnOfOption: unwrap(), unwrap_or(_), as_deref(), as_ref() }
-    missing! {
-        ColumnOfText:
-            to_lowercase(), to_uppercase(), len(), lower(), upper(), trim(), as_str(), to_string(), abs(),
-            eq_ignore_case(_), eq_ignore_ascii_case(_)
-    }
-    missing! { NotCondition: and(_), or(_), not() }
-    missing! { ComputedByService: max(), min(), sum(), count(), avg(), abs_diff(_) }
-    missing! { EmptyText: is_empty() }
-    missing! { ColumnOfTime: year(), month(), day(), hour(), date() }
-    missing! {
-        Compare:
-            gte(_), lte(_), neq(_), not_eq(_), equals(_), greater_than(_), less_than(_), between(_, _), range(_),
-            is_in(_), in_(_), one_of(_), any_of(_), eq_any(_), not_in(_), ne_all(_), is_true(), is_false(), is(_), is_not(_),
-            equal(_), gt_eq(_), lt_eq(_), after(_), before(_), gteq(_), lteq(_)
-    }
-    missing! {
-        Compute:
-            increment(_), inc(_), add(_), push(_), append(_), set_if_not_exists(_), increment_by(_), sub(_), decrement(_),
-            dec(_), extend(_), update(_)
-    }
-    missing! { Order: asc(), desc() }
-    missing! { Unset: unset(), clear(), remove(), set_null(), set_none(), delete() }
-}
-
 /// Stops the build of a program that uses an operator. The condition depends on the type, so that nothing else is stopped.
 const fn refuse_operator<V>() -> bool {
     assert!(
@@ -530,15 +493,6 @@ pub struct Filter<E> {
 impl<E> Sealed<E> for Filter<E> {}
 
 impl<E> Filter<E> {
-    #[doc(hidden)]
-    #[allow(clippy::new_without_default, reason = "it cannot be called")]
-    pub fn new() -> Self
-    where
-        for<'never> TableStorage: NewFilter,
-    {
-        unreachable!("no type implements the hint")
-    }
-
     /// Compares a property. A row that lacks what is around it matches neither the comparison nor its opposite.
     fn compare(property: &'static str, operator: Operator, value: Value, within: Option<&Within>) -> Self {
         let compare = |operator, value| Condition::Compare { property: property.into(), operator, value };

@@ -19,7 +19,6 @@ use table_store::{
 
 use crate::model::{
     codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, damaged},
-    hints::{FromClient, NoDefault, TableStorage, WriteByItself, missing},
     key::{KeyReader, KeyWriter},
     layout::{Holds, Layout, LayoutInfo, has_property},
     sealed::{Sealed, sealed},
@@ -119,8 +118,6 @@ pub trait TableEntity: Sized + Shared {
     fn layout() -> Layout {
         Self::INFO.layout
     }
-
-    missing! { trait WriteByItself: insert(_), save(_), upsert(_), update(_), delete(_) }
 }
 
 /// A type whose values threads can share: `Send + Sync + 'static`.
@@ -510,28 +507,6 @@ impl<T: PartialEq> PartialEq for Stored<T> {
 impl<T: PartialEq> PartialEq<T> for Stored<T> {
     fn eq(&self, other: &T) -> bool {
         self.parts.0 == *other
-    }
-}
-
-/// For a `Stored` in the body of a request.
-#[doc(hidden)]
-impl<'de, T> serde::Deserialize<'de> for Stored<T>
-where
-    for<'never> TableStorage: FromClient,
-{
-    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
-        unreachable!("no type implements the hint")
-    }
-}
-
-/// For a `Stored` that is not there.
-#[doc(hidden)]
-impl<T> Default for Stored<T>
-where
-    for<'never> TableStorage: NoDefault,
-{
-    fn default() -> Self {
-        unreachable!("no type implements the hint")
     }
 }
 

@@ -79,20 +79,19 @@ use crate::model::sealed::Sealed;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a key",
     label = "needs a derive, a feature of `table-runtime`, or another type",
-    note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it, and beside it `#[derive(Property)]` if an index is over the field, \
-            which is a property too",
-    note = "`time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp`, the dates of these crates, and `uuid::Uuid` need \
-            the feature of `table-runtime` with the crate's name, such as `features = [\"chrono\"]`, and \
+    note = "a newtype or a unit enum: `#[derive(KeyPart)]` on it, and beside it `#[derive(Property)]` if an index is over \
+            the field, which is a property too",
+    note = "`time::OffsetDateTime`, `chrono::DateTime<Utc>`, `jiff::Timestamp`, the dates of these crates, and `uuid::Uuid` \
+            need the feature of `table-runtime` with the crate's name, such as `features = [\"chrono\"]`, and \
             `rust_decimal::Decimal` the feature `decimal`; a time without a zone, such as `PrimitiveDateTime`, is none of \
             them",
-    note = "a struct of several fields: put each of them into the entity, with `#[partition_key]` or `#[row_key]`; an index names a \
-            field of it on the entity, `#[index(city, same_partition, row(address.city))]`, and of an enum with data \
-            `row(payment.card.last4)`",
-    note = "bytes are written as text, such as hex, or as a `Uuid` if there are 16",
+    note = "a struct of several fields: put each of them into the entity, with `#[partition_key]` or `#[row_key]`; an index \
+            names a field of it on the entity, `#[index(city, same_partition, row(address.city))]`, and of an enum with \
+            data `row(payment.card.last4)`; an index over a collection needs `each`: `#[index(tag, each)]`, or \
+            `row(each(tags))`",
     note = "parts of keys are text, integers, decimals, `bool`, `char`, ids, dates and times: write `String` for `&str`, \
-            `u64` for `usize`, and an integer such as cents for a float; an `Option` can be in an index, and not in the entity's own key",
-    note = "an index over a collection needs `each`, for a row for each element: `#[index(tag, each)]`, or `row(each(tags))`; of \
-            structs, a field of their own has the values, such as `skus: Vec<String>`"
+            `u64` for `usize`, an integer such as cents for a float, and bytes as text, such as hex, or as a `Uuid` if \
+            there are 16; an `Option` can be in an index, and not in the entity's own key"
 )]
 pub trait KeyPart: Sized {
     /// Kind of the type, which determines its encodings.

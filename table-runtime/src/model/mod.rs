@@ -5,7 +5,6 @@ pub mod column;
 pub mod cost;
 pub mod entity;
 mod foreign;
-pub mod hints;
 pub mod key;
 pub mod layout;
 pub mod lifecycle;

@@ -62,18 +62,18 @@ pub use table_store::error::PropertyProblem;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a property",
     label = "needs a derive, a feature of `table-runtime`, or another attribute",
-    note = "a struct that is no entity, an enum or a newtype: `#[derive(Property)]` on it",
+    note = "a struct that is no entity, an enum or a newtype: `#[derive(Property)]` on it; a collection, or a type of \
+            another crate: `#[property(json)]` on the field, which stores it through serde; a type with `Display` and \
+            `FromStr`: `#[property(text)]` on the field",
     note = "times are `SystemTime`, `time::OffsetDateTime`, `chrono::DateTime<Utc>` and `jiff::Timestamp`, dates are \
-            `time::Date`, `chrono::NaiveDate` and `jiff::civil::Date`, ids are `uuid::Uuid`: each of these crates needs \
-            the feature of `table-runtime` with its name, such as `features = [\"chrono\"]`; `rust_decimal::Decimal` needs \
-            the feature `decimal`; a time without a zone, such as `PrimitiveDateTime`, is none of them: write `OffsetDateTime`",
+            `time::Date`, `chrono::NaiveDate` and `jiff::civil::Date`, ids are `uuid::Uuid`: each of these crates needs the \
+            feature of `table-runtime` with its name, such as `features = [\"chrono\"]`; `rust_decimal::Decimal` needs the \
+            feature `decimal`; a time without a zone, such as `PrimitiveDateTime`, is none of them: write `OffsetDateTime`",
     note = "another entity has a row of its own: store its key in its place, such as `author: u32`, and read it with \
             `Author::key(…)`",
-    note = "a collection, or a type of another crate: `#[property(json)]` on the field, which stores it through serde",
-    note = "a type with `Display` and `FromStr`: `#[property(text)]` on the field",
-    note = "write `u64` for `usize`, `std::time::Duration` for a duration of another crate, and an integer of minutes or seconds \
-            for a time of day",
-    note = "the ETag and the time of the last write are no fields: the `Stored` that a query returns has them"
+    note = "write `u64` for `usize`, `std::time::Duration` for a duration of another crate, and an integer of minutes or \
+            seconds for a time of day; the ETag and the time of the last write are no fields: the `Stored` that a query \
+            returns has them"
 )]
 pub trait Property: Sized {
     /// Type in which filters and patches take a newtype `T` of this type.

@@ -11,7 +11,6 @@ mod builder;
 mod copied;
 mod explain;
 mod group;
-mod hints;
 mod pages;
 mod partitions;
 mod parts;
@@ -42,11 +41,7 @@ use table_store::{Error, Result, backend::BoxFuture};
 
 use crate::{
     client::tables::Tables,
-    model::{
-        cost::Cost,
-        hints::{NarrowQuery, RunBoxed, missing},
-        sealed::Sealed,
-    },
+    model::{cost::Cost, sealed::Sealed},
 };
 
 /// A read of the store whose cost is known: a [`Point`] or [`Rows`].
@@ -122,8 +117,4 @@ pub trait Query: Sized + Sealed {
     fn stream(self, tables: &Tables) -> Entities<Self::Item> {
         self.boxed().stream(tables)
     }
-
-    missing! { trait NarrowQuery: filter(_), take(_), eq(_), range(_), starts_with(_) }
-    missing! { trait generic NarrowQuery: select<P>() -> BoxedRows<P> }
-    missing! { trait RunBoxed: page(_, _, _), for_each(_, _) }
 }

@@ -17,12 +17,8 @@ use table_store::{
     unstable::observe::{self, ObservedStream, Running},
 };
 
-use super::Copied;
 use crate::{
-    model::{
-        entity::{Stored, WithETag},
-        hints::{HasMore, NextPage, NoETags, PageFromClient, TableStorage, Total, missing},
-    },
+    model::entity::{Stored, WithETag},
     read::{FoundRow, OnUnreadable, Position, Skipping, Source, Visit},
 };
 
@@ -43,27 +39,7 @@ impl<T> PageOf<Stored<T>> {
     }
 }
 
-impl<E> PageOf<Copied<E>> {
-    missing! { NoETags: with_etags() }
-}
-
-/// For a page in a type that is deserialized.
-#[doc(hidden)]
-impl<'de, T> serde::Deserialize<'de> for PageOf<T>
-where
-    for<'never> TableStorage: PageFromClient,
-{
-    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> std::result::Result<Self, D::Error> {
-        unreachable!("no type implements the hint")
-    }
-}
-
 impl<T> PageOf<T> {
-    missing! { NextPage: next(_), next_page(_) }
-
-    missing! { HasMore: has_more(), has_next(), is_last() }
-    missing! { Total: total(), total_pages(), page_count() }
-
     /// Converts the entities, and keeps the cursor of the next page.
     ///
     /// ```

@@ -15,7 +15,6 @@ use crate::{
     model::{
         cost::{self, Cost as _},
         entity::{Stored, TableEntity},
-        hints::{GenericKey, missing},
         lifecycle::HasBin,
         sealed::{Sealed, sealed},
     },
@@ -263,8 +262,6 @@ pub trait PointKey: Sealed {
 
     /// Returns the query.
     fn into_point(self) -> Point<Self::View, Self::Through>;
-
-    missing! { trait GenericKey: get(_) }
 }
 
 #[diagnostic::do_not_recommend]

@@ -259,7 +259,7 @@ impl<V, P, A> Rows<V, P, A> {
     /// that the filter compares. A range over the elements of a field, with `each`, also needs the field itself in the rows,
     /// which `include(…)` adds. Otherwise the whole entities are read, because an index row is valid only if its
     /// entity has the value: [`select_unchecked`](Self::select_unchecked) avoids these reads.
-    pub fn select<S>(mut self) -> Rows<S::Selected, P, A>
+    pub fn select<S>(mut self /* no closure: `.select::<Title>()` */) -> Rows<S::Selected, P, A>
     where
         V: View<Entity: OneEntity>,
         S: Selection<V::Entity>,

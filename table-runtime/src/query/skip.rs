@@ -7,11 +7,7 @@ use table_store::{Error, Result, backend::BoxFuture};
 use super::{BoxedRows, Entities, Opened, OwnedView, PageOf, Rows, View};
 use crate::{
     client::tables::Tables,
-    model::{
-        hints::{BeforeSkip, BoxSkipping, DeleteSkips, GetOfMany, missing},
-        returned::ReturnsNothingOfRow,
-        sealed::Sealed,
-    },
+    model::{returned::ReturnsNothingOfRow, sealed::Sealed},
     read::OnUnreadable,
 };
 
@@ -62,17 +58,7 @@ impl<T: Send + 'static> Boxable for BoxedRows<T> {
     }
 }
 
-/// Functions that come before: see [`hints`](table_store::unstable::hints).
-impl<Q> SkipUnreadable<'_, Q> {
-    missing! { BeforeSkip: filter(_), eq(_), range(_), starts_with(_), with_deleted(), only_deleted(), limit(_) }
-    missing! { generic BeforeSkip: select<P>() -> Self }
-    missing! { GetOfMany: get(_) }
-    missing! { DeleteSkips: delete_all(_) }
-}
-
 impl<'f, Q: Boxable> SkipUnreadable<'f, Q> {
-    missing! { BoxSkipping: boxed() }
-
     /// Limits the query to `count` rows in all. Rows that cannot be read do not count.
     pub fn take(self, count: usize) -> SkipUnreadable<'f, BoxedRows<Q::Item>> {
         SkipUnreadable { query: self.query.into_boxed().take(count), skip: self.skip }

@@ -3,7 +3,6 @@
 pub mod bin;
 pub mod bulk;
 pub mod group;
-mod hints;
 pub mod index;
 mod modify;
 pub mod transaction;

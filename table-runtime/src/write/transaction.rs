@@ -67,7 +67,7 @@ impl Tables {
     /// more.commit().await?;
     /// # Ok(()) }
     /// ```
-    pub fn transaction<'a>(&self) -> Transaction<'a> {
+    pub fn transaction<'a>(&self, /* no closure: `.transaction().insert(&post).commit().await?` */) -> Transaction<'a> {
         Transaction { tables: self.clone(), writes: Vec::new(), updated: Vec::new(), problem: None }
     }
 }

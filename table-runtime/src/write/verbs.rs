@@ -102,7 +102,10 @@ impl Tables {
     /// [`insert`](Self::insert) does; [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
     /// After any of these errors, `stored` keeps the entity as it was given. Its ETag is a new one if the update had to
     /// write to the row to roll back index rows.
-    pub fn update<'a, S: Updatable>(&'a self, stored: &'a mut S) -> BoxFuture<'a, Result<ETag>> {
+    pub fn update<'a, S: Updatable /* no closure: `.modify(T::key(…), |post| …)` */>(
+        &'a self,
+        stored: &'a mut S,
+    ) -> BoxFuture<'a, Result<ETag>> {
         let (entity, state) = stored.as_read_mut().parts_mut();
         self.update_erased(Schema::of::<S::Entity>(), EntityWrite::update(entity, state), state)
     }

@@ -11,18 +11,16 @@ use crate::model::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a table entity",
     label = "not an entity",
-    note = "a type parameter or an associated type is an entity with the bound `T: TableEntity`, and an entity with parameters \
-            with `where Event<T>: TableEntity`; not with `AsEntity`",
-    note = "a struct is an entity with `#[derive(TableEntity)]`; a projection is only read, and some of the fields are written by \
-            `tables.patch(T::key(…), |post| [post.likes.set(1)])`",
-    note = "results: `try_insert_all_from`, `try_upsert_all_from` and `try_remove_all_from` take a stream of them, such as \
-            `futures_util::stream::iter(results)`; of what a query returned: `stream.map_ok(Stored::into_inner)`",
-    note = "`insert`, `upsert` and `merge` write one entity; `tables.insert_all(&entities)` and `tables.upsert_all(&entities)` \
-            write many; those of several types are written type by type, or as an enum of your own, whose `match` calls the verb",
-    note = "what was read as `stored` is written back with `tables.update(&mut stored)`; the entity alone is `&*stored`, and \
-            of a `Vec`, `stored.into_iter().map(Stored::into_inner)`; inside of an `Arc` or a `Box`, the entity is `&*post`",
-    note = "the key is in the fields of the entity: `tables.insert(&post)`, without a key before it",
-    note = "of a group, write the entity in it: of a `Report::Item(item)`, `tables.insert(&item)`"
+    note = "what was read as `stored` is written back with `tables.update(&mut stored)`; the entity alone is `&*stored`, \
+            also inside of an `Arc` or a `Box`, and of a `Vec`, `stored.into_iter().map(Stored::into_inner)`",
+    note = "`insert`, `upsert` and `merge` write one entity; `tables.insert_all(&entities)` and \
+            `tables.upsert_all(&entities)` write many of one type; `try_insert_all_from`, `try_upsert_all_from` and \
+            `try_remove_all_from` take a stream of results, such as `futures_util::stream::iter(results)`",
+    note = "a struct is an entity with `#[derive(TableEntity)]`, and its key is in its fields: `tables.insert(&post)`; a \
+            type parameter is one with the bound `T: TableEntity`, and an entity with parameters with `where Event<T>: \
+            TableEntity`; not with `AsEntity`",
+    note = "a projection is only read, and `tables.patch(T::key(…), |post| [post.likes.set(1)])` writes some of the fields; \
+            of a group, write the entity in it: of a `Report::Item(item)`, `tables.insert(&item)`"
 )]
 pub trait AsEntity<E: TableEntity> {
     /// Returns the entity.
@@ -50,14 +48,13 @@ impl<E: TableEntity> AsEntity<E> for &E {
     message = "`update` takes an entity as a query returned it, a `&mut Stored`, and not `{Self}`",
     label = "not a `Stored` entity",
     note = "read it first: `let Some(mut stored) = T::key(…).get(&tables).await?`, then change it and write `update(&mut \
-            stored)`",
-    note = "`insert` and `upsert` return an `ETag`, with which an entity becomes one: `Stored::new(entity, etag)`",
-    note = "`tables.upsert(&entity)` writes an entity whatever its row is now; `tables.modify(T::key(…), |entity| …)` reads, \
-            changes and writes",
-    note = "what is a `&mut Stored` already is given without another `&mut`; a type parameter needs the bound `T: TableEntity`",
-    note = "of a `Vec<Stored<Post>>`: `for stored in &mut posts`, and in the loop `tables.update(stored).await?`",
-    note = "a copy in an index: `copied.fetch(&tables)` reads its entity",
-    note = "of a group with variants such as `Item(Stored<Item>)`: `if let Report::Item(item) = &mut row`, and `update(item)`"
+            stored)`; a type parameter needs the bound `T: TableEntity`",
+    note = "`tables.upsert(&entity)` writes an entity whatever its row is now; `tables.modify(T::key(…), |entity| …)` \
+            reads, changes and writes",
+    note = "what is a `&mut Stored` already is given without another `&mut`: `for stored in &mut posts`, and in the loop \
+            `tables.update(stored).await?`; of a group: `if let Report::Item(item) = &mut row`, and `update(item)`",
+    note = "`insert` and `upsert` return an `ETag`, with which an entity becomes one: `Stored::new(entity, etag)`; a copy \
+            in an index: `copied.fetch(&tables)` reads its entity"
 )]
 pub trait Updatable: Sealed {
     /// The entity's type.

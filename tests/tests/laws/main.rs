@@ -6,6 +6,7 @@ mod documented_keys;
 mod floors;
 mod golden_indexes;
 mod golden_rows;
+mod hints;
 mod index_requests;
 mod keys;
 mod large;

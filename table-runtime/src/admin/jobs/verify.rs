@@ -6,7 +6,6 @@ use std::{
     future::IntoFuture,
     mem,
     pin::Pin,
-    slice,
     task::{Context, Poll},
 };
 
@@ -29,12 +28,7 @@ use super::{
 };
 use crate::{
     client::{pacing, tables::Tables},
-    model::{
-        codec::is_unreadable,
-        entity::TableEntity,
-        hints::{HasFindings, TableStorage},
-        layout::Holds,
-    },
+    model::{codec::is_unreadable, entity::TableEntity, layout::Holds},
     write::index::{EncodedRow, FoundEntity, Schema, Write},
 };
 
@@ -244,34 +238,6 @@ pub struct Verified {
     pub index_rows: usize,
     /// The problems that were found.
     pub findings: Vec<Finding>,
-}
-
-/// For a result that follows `in`.
-#[doc(hidden)]
-impl Iterator for Verified
-where
-    for<'never> TableStorage: HasFindings,
-{
-    type Item = Finding;
-
-    fn next(&mut self) -> Option<Finding> {
-        unreachable!("no type implements the hint")
-    }
-}
-
-/// For a reference that follows `in`.
-#[doc(hidden)]
-#[allow(clippy::into_iter_without_iter, reason = "it cannot be called")]
-impl<'a> IntoIterator for &'a Verified
-where
-    for<'never> TableStorage: HasFindings,
-{
-    type Item = &'a Finding;
-    type IntoIter = slice::Iter<'a, Finding>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        unreachable!("no type implements the hint")
-    }
 }
 
 impl<'a> Verify<'a> {

@@ -18,6 +18,7 @@ pub mod lifecycle;
 pub mod lints;
 pub mod names;
 pub mod no_implicit_prelude;
+pub mod other_derives;
 pub mod own_traits;
 pub mod paths_from_macros;
 pub mod projections;

@@ -5,9 +5,7 @@ use table_runtime::TableEntity;
 #[table(name = "Articles")]
 struct Post {
     #[partition_key]
-    #[partition_key(lowercase)]
     author: String,
-    #[row_key(pad = 8, pad = 9)]
     id: u32,
 }
 

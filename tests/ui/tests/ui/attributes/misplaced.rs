@@ -6,7 +6,6 @@ struct Post {
     #[partition_key]
     #[row_key]
     id: u32,
-    #[table(name = "Posts")]
     title: String,
 }
 

@@ -2,6 +2,8 @@ use table_runtime::TableEntity;
 
 #[derive(TableEntity)]
 struct Post {
+    #[partition_key]
+    author: String,
     title: String,
 }
 

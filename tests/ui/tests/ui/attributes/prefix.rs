@@ -10,14 +10,4 @@ struct Second {
     part: u32,
 }
 
-#[derive(TableEntity)]
-struct Third {
-    #[partition_key]
-    author: String,
-    #[row_key(prefix = "id#")]
-    id: u32,
-    #[row_key(prefix = "part-")]
-    part: u32,
-}
-
 fn main() {}

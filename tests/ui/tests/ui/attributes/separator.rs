@@ -8,20 +8,4 @@ struct Dash {
     id: u32,
 }
 
-#[derive(TableEntity)]
-#[table(separator = "/")]
-struct Slash {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
-#[table(separator = "::")]
-struct Long {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
 fn main() {}

@@ -6,19 +6,7 @@ struct Post {
     #[property(skip)]
     author: String,
     #[row_key]
-    #[property(default)]
     id: u32,
-}
-
-#[derive(TableEntity)]
-struct Options {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-    #[property(skip, rename = "Cache")]
-    cached: String,
-    #[property(json, text)]
-    tags: String,
 }
 
 fn main() {}

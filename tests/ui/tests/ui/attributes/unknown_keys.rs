@@ -1,18 +1,12 @@
 use table_runtime::TableEntity;
 
 #[derive(TableEntity)]
-#[table(nam = "Posts", alow_scan)]
+#[table(nam = "Posts")]
 struct Post {
-    #[partition_key(lowercas)]
+    #[partition_key]
     author: String,
-    #[row_key(reverse_tim)]
-    posted: std::time::SystemTime,
-    #[property(renam = "Heading")]
-    title: String,
-    #[property(lowercase)]
-    slug: String,
-    #[property(colour)]
-    body: String,
+    #[row_key]
+    id: u32,
 }
 
 fn main() {}

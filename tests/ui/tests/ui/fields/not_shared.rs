@@ -1,7 +1,6 @@
 use table_runtime::TableEntity;
 
 #[derive(TableEntity)]
-struct Post {
     #[partition_key]
     author: String,
     #[row_key]

@@ -1,4 +1,4 @@
-use table_runtime::{Projection, TableEntity, Tables};
+use table_runtime::{Projection, TableEntity};
 
 #[derive(TableEntity)]
 struct Novel {
@@ -14,11 +14,6 @@ struct Novel {
 #[projection(of = Novel)]
 struct Body<'a> {
     body: &'a str,
-}
-
-async fn find(tables: &Tables) -> table_runtime::Result<()> {
-    Novel::by_key("Marcus").filter(|novel| novel.body.eq("x")).all(tables).await?;
-    Ok(())
 }
 
 fn main() {}

@@ -10,17 +10,4 @@ struct User {
     name: String,
 }
 
-#[derive(TableEntity)]
-#[table(name = "UsersOfTheEntireOrganisationWithAllOfItsSubsidiaries")]
-struct Long {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    #[index(last_changed)]
-    last_changed: u32,
-    #[index(name, table = "user-names")]
-    name: String,
-}
-
 fn main() {}

@@ -13,22 +13,7 @@ struct Post {
 }
 
 #[derive(Projection)]
-#[projection(of = Post)]
-struct Headline {
-    #[property(rename = "Title")]
-    title: String,
-    #[projection(rename = "Likes")]
-    likes: u32,
-}
-
-#[derive(Projection)]
 struct OfNone {
-    title: String,
-}
-
-#[derive(Projection)]
-#[projection(off = Post)]
-struct Misspelt {
     title: String,
 }
 

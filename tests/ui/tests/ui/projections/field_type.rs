@@ -16,7 +16,6 @@ struct Post {
 #[projection(of = Post)]
 struct Headline {
     id: u64,
-    title: Option<String>,
     likes: u32,
 }
 

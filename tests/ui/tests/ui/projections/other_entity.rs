@@ -1,4 +1,4 @@
-use table_runtime::{Projection, TableEntity};
+use table_runtime::{Property, Result, TableEntity, Tables};
 
 #[derive(TableEntity)]
 struct Post {
@@ -7,25 +7,23 @@ struct Post {
     #[row_key]
     id: u32,
     title: String,
-    likes: u32,
-    #[property(skip)]
-    cached: bool,
+    address: Option<Address>,
 }
 
-#[derive(TableEntity)]
-struct User {
-    #[partition_key]
-    #[row_key]
-    name: String,
+#[derive(Property)]
+struct Address {
+    city: String,
 }
 
-#[derive(Projection)]
-#[projection(of = Post)]
-struct Headline {
+struct Other {
     title: String,
 }
 
-fn main() {
-    let _ = User::by_key().select::<Headline>();
-    let _ = Post::key("Marcus", 1).select::<User>();
+async fn run(tables: &Tables) -> Result<()> {
+    for post in Post::by_key("Marcus").select::<Other>().take(3).all(tables).await? {
+        println!("{}", post.title);
+    }
+    Ok(())
 }
+
+fn main() {}

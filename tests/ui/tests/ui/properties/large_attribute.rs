@@ -7,11 +7,8 @@ struct Order {
     id: u32,
     #[property(large, text)]
     note: String,
-    #[property(large, scale = 2)]
     total: u64,
-    #[property(large, skip)]
     body: String,
-    #[property(large, prefix = "Text")]
     text: String,
 }
 

@@ -6,15 +6,12 @@ struct Post {
     author: String,
     #[row_key]
     id: u32,
-    #[index(title, lowercase, same_partition)]
     title: String,
     likes: u32,
-    published: bool,
-    url: Option<String>,
 }
 
 async fn run(tables: &Tables) -> Result<()> {
-    Post::by_key("Marcus").select(|post| post.title).all(tables).await?;
+    Post::by_key("Marcus").select(|post: &Post| post.title.clone()).all(tables).await?;
     Ok(())
 }
 

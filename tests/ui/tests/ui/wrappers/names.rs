@@ -9,14 +9,4 @@ enum Shape {
     Square,
 }
 
-#[derive(KeyPart, Property)]
-#[table(rename_all = "snake")]
-enum Colour {
-    Red,
-    #[property(renam = "verde")]
-    Green,
-    #[property(rename = "Red")]
-    Blue,
-}
-
 fn main() {}

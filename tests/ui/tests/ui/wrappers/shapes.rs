@@ -8,15 +8,4 @@ struct Named {
     value: u32,
 }
 
-#[derive(KeyPart)]
-struct Nothing;
-
-#[derive(KeyPart)]
-struct Generic<T>(T);
-
-#[derive(Property)]
-union Bits {
-    bits: u32,
-}
-
 fn main() {}

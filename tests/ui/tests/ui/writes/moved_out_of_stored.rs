@@ -1,4 +1,4 @@
-use table_runtime::{Copied, Stored, TableEntity};
+use table_runtime::{Result, TableEntity, Tables};
 
 #[derive(TableEntity)]
 struct Post {
@@ -7,17 +7,12 @@ struct Post {
     #[row_key]
     id: u32,
     title: String,
-    #[index(likes, same_partition, copy)]
     likes: u32,
-    url: Option<String>,
 }
 
-fn taken(stored: Stored<Post>) -> String {
-    stored.title
-}
-
-fn changed(mut copied: Copied<Post>) {
-    copied.likes = 5;
+async fn run(tables: &Tables) -> Result<Option<String>> {
+    let Some(post) = Post::key("Marcus", 1).get(tables).await? else { return Ok(None) };
+    Ok(Some(post.title))
 }
 
 fn main() {}

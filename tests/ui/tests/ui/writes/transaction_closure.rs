@@ -1,4 +1,4 @@
-use table_runtime::{Result, TableEntity, Tables};
+use table_runtime::{Result, TableEntity, Tables, Transaction};
 
 #[derive(TableEntity)]
 struct Post {
@@ -6,20 +6,12 @@ struct Post {
     author: String,
     #[row_key]
     id: u32,
-    #[index(title, lowercase, same_partition)]
     title: String,
     likes: u32,
-    published: bool,
-    url: Option<String>,
 }
 
 async fn run(tables: &Tables) -> Result<()> {
-    tables
-        .transaction(|tx| async move {
-            tx.remove(Post::key("Marcus", 1)).await?;
-            Ok(())
-        })
-        .await?;
+    tables.transaction(|writes: Transaction<'_>| writes.remove(Post::key("Marcus", 1))).commit().await?;
     Ok(())
 }
 

@@ -1,0 +1,1731 @@
+//! What the derives refuse. The snapshot has the messages for each item.
+
+// attributes: catalog name.
+
+#[derive(TableEntity)]
+#[table(entity = "")]
+struct Empty {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(entity = "Person", kind)]
+struct OfAKind {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(was = "")]
+struct OfNothing {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(was = "Same")]
+struct Same {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(was = "Person", entity = "Person")]
+struct Human {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(was = "Person", kind = "Person")]
+struct KindOfPerson {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+// attributes: conflicting encodings.
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key(lowercase, uppercase)]
+    author: String,
+    #[row_key(time, reverse_time)]
+    posted: std::time::SystemTime,
+    #[row_key(reverse, time)]
+    edited: std::time::SystemTime,
+    #[row_key(lowercase, pad = 8)]
+    id: u32,
+    #[row_key(raw, first = 3)]
+    title: String,
+    #[row_key(scale = 2, lowercase)]
+    price: rust_decimal::Decimal,
+    #[row_key(scale = 2, time)]
+    sold: rust_decimal::Decimal,
+    #[row_key(scale = 29)]
+    rate: rust_decimal::Decimal,
+}
+
+// attributes: constant and field.
+
+#[derive(TableEntity)]
+#[table(partition = "all", row = "details")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+}
+
+// attributes: constants.
+
+#[derive(TableEntity)]
+#[table(partition = "author", row = "id", prefix = "dev")]
+struct Post {
+    author: String,
+    id: u32,
+    #[property(was = "Heading")]
+    title: String,
+    #[property(precision = 2)]
+    price: f64,
+    #[property(references = "Makers")]
+    maker: u32,
+}
+
+#[derive(TableEntity)]
+#[table(partition = hash(id, 16), expires = until, after = 3600)]
+#[index(joined, same_partition, row(joined: reverse_time))]
+#[index(late, same_partition, row(joined, reverse_time))]
+#[index(months, same_partition, row(month(joined)))]
+#[index(all, partition(), row(joined))]
+struct User {
+    #[row_key(reverse, name)]
+    id: u32,
+    #[index(sku, unique(shop))]
+    sku: String,
+    joined: std::time::SystemTime,
+    until: std::time::SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(version = 2, from = Parcel)]
+struct Parcel {
+    #[partition_key]
+    depot: String,
+    #[row_key]
+    id: u32,
+}
+
+// attributes: derived partition.
+
+#[derive(TableEntity)]
+struct Hashed {
+    #[partition_key(hash = 16)]
+    #[row_key(lowercase)]
+    name: String,
+}
+
+#[derive(TableEntity)]
+struct StartsWith {
+    #[partition_key(first = 1)]
+    #[row_key(uppercase)]
+    title: String,
+}
+
+#[derive(TableEntity)]
+struct Longer {
+    #[partition_key]
+    shelf: u8,
+    #[partition_key(first = 3)]
+    #[row_key(first = 2)]
+    title: String,
+    #[row_key]
+    id: u32,
+}
+
+// attributes: duplicates.
+
+#[derive(TableEntity)]
+#[table(name = "Posts", kind)]
+#[table(name = "Articles")]
+struct Post {
+    #[partition_key]
+    #[partition_key(lowercase)]
+    author: String,
+    #[row_key(pad = 8, pad = 9)]
+    id: u32,
+}
+
+// attributes: hash.
+
+#[derive(TableEntity)]
+struct Sensor {
+    #[partition_key(hash = 16)]
+    id: u32,
+    #[partition_key]
+    site: String,
+    #[row_key(hash = 4)]
+    kind: String,
+}
+
+// attributes: misplaced.
+
+#[derive(TableEntity)]
+#[row_key]
+struct Post {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[table(name = "Posts")]
+    title: String,
+}
+
+// attributes: no key.
+
+#[derive(TableEntity)]
+struct Post {
+    title: String,
+}
+
+// attributes: no keys and calls.
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Posts")]
+pub struct Post {
+    pub partition_key: String,
+    pub row_key: OffsetDateTime,
+    pub id: u32, // a tie-break: two posts may share a tick
+    pub title: String,
+    pub likes: u32,
+}
+
+// attributes: of another place.
+
+#[derive(TableEntity)]
+#[table(default, rename_all(serialize = "camelCase"), json)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(kind = "post")]
+    id: u32,
+    #[property(ts_seconds)]
+    seconds: i64,
+    #[property(unique)]
+    title: String,
+}
+
+#[derive(TableEntity)]
+#[table(partition(tenant, project))]
+struct Task {
+    tenant: String,
+    project: String,
+    #[row_key]
+    id: u32,
+}
+
+#[derive(Property)]
+#[property(transparent)]
+struct Cents(u32);
+
+#[derive(Property)]
+struct Tags(#[property(json)] u32);
+
+#[derive(Property)]
+enum State {
+    #[table(rename = "open")]
+    Open,
+    #[table(name = "closed")]
+    Closed,
+}
+
+#[derive(Property)]
+#[table(rename_all_fields = "camelCase")]
+enum Payment {
+    Invoice(#[property(rename = "InvoiceNumber")] String),
+    Cash,
+}
+
+#[derive(EntityGroup)]
+enum Notes {
+    #[table(kind = "Note")]
+    Note(Note),
+    Comment(Comment),
+}
+
+// attributes: of other libraries.
+
+#[derive(TableEntity)]
+struct Key0 {
+    #[partition_key]
+    author: String,
+    #[row_key(auto)]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+struct Key1 {
+    #[partition_key]
+    author: String,
+    #[row_key(uuid)]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+struct Key2 {
+    #[partition_key]
+    author: String,
+    #[row_key(text)]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+struct Key3 {
+    #[partition_key]
+    author: String,
+    #[row_key(with = "f")]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+struct Key4 {
+    #[partition_key]
+    author: String,
+    #[row_key(map = "f")]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+struct Key5 {
+    #[partition_key]
+    author: String,
+    #[row_key(generated)]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+struct Properties {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[property(int64)]
+    p0: u32,
+    #[property(integer)]
+    p1: u32,
+    #[property(max_length = 100)]
+    p2: u32,
+    #[property(since = 2)]
+    p3: u32,
+    #[property(tag = "kind")]
+    p4: u32,
+    #[property(auto_increment)]
+    p5: u32,
+    #[property(with = "f")]
+    p6: u32,
+    #[property(alias = "Old")]
+    p7: u32,
+}
+
+// attributes: one error.
+
+#[derive(TableEntity)]
+#[table(nam = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(padd = 8)]
+    id: u32,
+    title: String,
+}
+
+// attributes: prefix.
+
+#[derive(TableEntity)]
+struct Second {
+    #[partition_key(prefix = "a-")]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[row_key]
+    part: u32,
+}
+
+#[derive(TableEntity)]
+struct Third {
+    #[partition_key]
+    author: String,
+    #[row_key(prefix = "id#")]
+    id: u32,
+    #[row_key(prefix = "part-")]
+    part: u32,
+}
+
+// attributes: property names.
+
+#[derive(TableEntity)]
+#[table(kind, write_id)]
+struct Post {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    timestamp: u32,
+    entity_type: String,
+    write_id: String,
+    title: String,
+    #[property(rename = "Title")]
+    heading: String,
+    #[property(rename = "two words")]
+    body: String,
+}
+
+#[derive(TableEntity)]
+#[table(rename_all = "kebab-case")]
+struct Kebab {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(rename_all = "pascal")]
+struct Pascal {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+// attributes: renamed functions.
+
+#[derive(TableEntity)]
+#[table(rename(get = "one", scan = "all rows"))]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    likes: u32,
+}
+
+// attributes: separator.
+
+#[derive(TableEntity)]
+#[table(separator = "-")]
+struct Dash {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(separator = "/")]
+struct Slash {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(separator = "::")]
+struct Long {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+// attributes: shapes.
+
+#[derive(TableEntity)]
+enum Shape {
+    Circle,
+}
+
+#[derive(TableEntity)]
+union Bits {
+    bits: u32,
+}
+
+#[derive(TableEntity)]
+struct Pair(String, u32);
+
+#[derive(TableEntity)]
+struct Nothing;
+
+#[derive(TableEntity)]
+struct Borrowed<'a> {
+    #[partition_key]
+    author: &'a str,
+    #[row_key]
+    id: u32,
+}
+
+// attributes: skip and default.
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    #[property(skip)]
+    author: String,
+    #[row_key]
+    #[property(default)]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+struct Options {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[property(skip, rename = "Cache")]
+    cached: String,
+    #[property(json, text)]
+    tags: String,
+}
+
+// attributes: slice.
+
+#[derive(TableEntity)]
+#[table(slice = week(at))]
+struct Weekly {
+    #[partition_key]
+    machine: String,
+    #[row_key(time)]
+    at: SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(slice = month(att))]
+struct Misspelt {
+    #[partition_key]
+    machine: String,
+    #[row_key(time)]
+    at: SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(slice = "month")]
+struct Text {
+    #[partition_key]
+    machine: String,
+    #[row_key(time)]
+    at: SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(slice = month(at))]
+struct NoKey {
+    #[partition_key]
+    machine: String,
+    #[row_key]
+    number: u32,
+    at: SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(slice = day(at))]
+struct Hashed {
+    #[partition_key(hash = 4)]
+    at: SystemTime,
+    #[row_key]
+    number: u32,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Log20", slice = month(at))]
+struct Digits {
+    #[partition_key]
+    machine: String,
+    #[row_key(time)]
+    at: SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(slice = month(at))]
+struct Indexed {
+    #[partition_key]
+    machine: String,
+    #[row_key(time)]
+    at: SystemTime,
+    #[index(level, same_partition)]
+    level: u32,
+}
+
+// attributes: table name.
+
+#[derive(TableEntity)]
+#[table(name = "blog_posts")]
+struct Post {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+struct Ab {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(name = "tablelayouts")]
+#[index(name, table = "TableLayouts")]
+struct Layout {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    name: String,
+}
+
+#[derive(TableEntity)]
+#[table(name = "TableLayouts", slice = month(at))]
+struct Log {
+    #[partition_key]
+    #[row_key(time)]
+    at: std::time::SystemTime,
+}
+
+// attributes: templates.
+
+#[derive(TableEntity)]
+#[table(partition = "{author}")]
+struct Post {
+    author: String,
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(row = "{author}-{id}", partition = "all")]
+struct Note {
+    author: String,
+    id: u32,
+}
+
+// attributes: unknown keys.
+
+#[derive(TableEntity)]
+#[table(nam = "Posts", alow_scan)]
+struct Post {
+    #[partition_key(lowercas)]
+    author: String,
+    #[row_key(reverse_tim)]
+    posted: std::time::SystemTime,
+    #[property(renam = "Heading")]
+    title: String,
+    #[property(lowercase)]
+    slug: String,
+    #[property(colour)]
+    body: String,
+}
+
+// attributes: values.
+
+#[derive(TableEntity)]
+#[table(name, allow_scan = true, crate = "table_runtime")]
+struct Post {
+    #[partition_key(first = 0)]
+    author: String,
+    #[row_key(pad = "8")]
+    id: u32,
+    #[property(rename)]
+    title: String,
+    #[property()]
+    body: String,
+    #[property = "Url"]
+    url: String,
+}
+
+#[derive(TableEntity)]
+struct Sensor {
+    #[partition_key(hash = 1)]
+    #[row_key(pad = 40)]
+    id: u32,
+}
+
+// groups: shapes.
+
+#[derive(EntityGroup)]
+struct Struct {
+    expense: Expense,
+}
+
+#[derive(EntityGroup)]
+enum One {
+    Expense(Expense),
+}
+
+#[derive(EntityGroup)]
+enum Fields {
+    Expense(Expense),
+    Two(Expense, Expense),
+    Named { expense: Expense },
+    None,
+}
+
+#[derive(EntityGroup)]
+enum Generic<T> {
+    Expense(Expense),
+    Item(T),
+}
+
+#[derive(EntityGroup)]
+#[table(name = "Expenses")]
+enum Named {
+    Expense(Expense),
+    Item(Expense),
+}
+
+// indexes: contents.
+
+#[derive(TableEntity)]
+#[table(name = "Users")]
+struct User {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(name, table = "Names", list)]
+    #[index(names, same_partition, list, unique)]
+    name: String,
+    #[index(email, table = "Logins", unique, copy)]
+    email: String,
+    #[index(city, copy, include(email))]
+    city: String,
+    #[index(street, include(id))]
+    street: String,
+    #[index(hash, first = 6, same_partition, unique)]
+    hash: String,
+    #[index(raw_hash, raw, same_table)]
+    other_hash: String,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Users")]
+struct Cached {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(name, copy)]
+    name: String,
+    #[index(cached, same_partition)]
+    #[property(skip)]
+    cached: String,
+}
+
+#[derive(TableEntity)]
+struct Named {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(name, include(emial))]
+    name: String,
+    #[index(phone, unique, rename(name = "Name"))]
+    phone: String,
+    #[index(email, unique)]
+    email: String,
+}
+
+// indexes: each.
+
+#[derive(TableEntity)]
+#[index(inside, partition(author), row(tags(each)))]
+#[index(half, partition(each(tags)), row(tags))]
+#[index(alone, partition(author), row(each))]
+#[index(unknown, partition(author), row(each(tag)))]
+#[index(option, partition(author), row(each(tags, lowercas)))]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(each)]
+    id: u32,
+    #[index(value, each = "tag", same_partition)]
+    #[index(many, multi, same_partition)]
+    #[property(json)]
+    tags: Vec<String>,
+    #[index(each, same_partition)]
+    #[property(json)]
+    others: Vec<String>,
+}
+
+// indexes: each rules.
+
+#[derive(TableEntity)]
+#[index(pair, partition(each(tags)), row(each(others, lowercase)))]
+#[index(unescaped, partition(author), row(each(tags, raw)))]
+#[index(with_title, partition(author), row(each(labels)), include(title))]
+#[index(hashed, partition(each(tags, hash = 16)))]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    title: String,
+    #[index(listed, each, same_partition, list)]
+    #[index(letter, each, first = 1, same_partition, unique)]
+    #[property(json)]
+    tags: Vec<String>,
+    #[property(json)]
+    others: Vec<String>,
+    #[property(json, large)]
+    labels: Vec<String>,
+    #[index(absent, each, same_partition)]
+    #[property(skip)]
+    skipped: Vec<String>,
+}
+
+// indexes: explicit keys.
+
+#[derive(TableEntity)]
+#[index(full, partition(name), row(email), same_partition)]
+#[index(rows, row(email))]
+#[index(folded, lowercase, partition(name))]
+struct User {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(name, partition(name), row(email))]
+    name: String,
+    email: String,
+}
+
+#[derive(TableEntity)]
+#[index(spread, partition(name(hash = 4), email))]
+struct Spread {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    name: String,
+    #[index(email, hash = 4)]
+    email: String,
+}
+
+// indexes: hash partitions.
+
+#[derive(TableEntity)]
+#[index(city, partition(city(hash = 16)), row(city(lowercase)))]
+#[index(mail, partition(mail(hash = 16)), row(mail(lowercase)), unique)]
+struct Person {
+    #[partition_key]
+    id: u32,
+    #[row_key]
+    number: u32,
+    city: String,
+    #[index(address, hash = 16, lowercase)]
+    mail: String,
+}
+
+#[derive(TableEntity)]
+struct Member {
+    #[partition_key(hash = 16)]
+    id: u32,
+    #[row_key]
+    number: u32,
+    #[index(name, lowercase, same_partition, unique)]
+    name: String,
+}
+
+#[derive(TableEntity)]
+struct User {
+    #[partition_key(hash = 16)]
+    #[index(name, lowercase, same_partition, unique)]
+    name: String,
+    #[row_key]
+    id: u32,
+}
+
+// indexes: names.
+
+#[derive(TableEntity)]
+#[index(nam, same_partition)]
+#[index(full, partition(name, emial(lowercase)))]
+struct User {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(unique)]
+    name: String,
+    #[index(email, lowercas)]
+    #[index]
+    email: String,
+}
+
+#[derive(TableEntity)]
+struct Twice {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(name, same_partition)]
+    #[index(name, table = "Names")]
+    name: String,
+    #[index(key, same_partition)]
+    email: String,
+}
+
+// indexes: not a key part.
+
+#[derive(TableEntity)]
+struct Player {
+    #[partition_key]
+    team: String,
+    #[row_key]
+    id: u32,
+    #[index(score, same_partition)]
+    score: f64,
+    #[index(rating, table = "Ratings")]
+    rating: Option<f64>,
+    #[index(again, same_table)]
+    #[property(json)]
+    again: Option<Option<u8>>,
+}
+
+// indexes: of other libraries.
+
+#[derive(TableEntity)]
+#[index(best, same_partition, row(-likes))]
+#[index(city, same_partition, row(address::city))]
+#[index(newest, partition("all"), row(likes))]
+#[index(public, same_partition, row(likes), when(is_public, state))]
+#[index(town, same_partition, row(each(addresses.city)))]
+#[index(domain, same_partition, row(title), map = domain_of)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    likes: u32,
+    state: u32,
+    address: Address,
+    #[property(json)]
+    addresses: Vec<u32>,
+    #[index(by_title, same_partition)]
+    title: String,
+    #[index(kind, same_partition)]
+    #[index(lowercase)]
+    kind: String,
+    #[index(tag, each, same_partition)]
+    tag: String,
+}
+
+// indexes: one error.
+
+#[derive(TableEntity)]
+struct Prefixed {
+    #[partition_key]
+    user: String,
+    #[row_key(prefix = "")]
+    id: u32,
+    #[index(name, same_partition)]
+    name: String,
+}
+
+#[derive(TableEntity)]
+struct Twice {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(name, same_partition)]
+    #[index(name, lowercase, same_partition)]
+    name: String,
+}
+
+// indexes: paths and orders.
+
+#[derive(TableEntity)]
+#[index(popular, same_partition, row(likes desc))]
+#[index(posted, same_partition, row(likes.reverse))]
+#[index(shown, same_partition, row(likes), when(!draft))]
+#[index(wide, same_partition, row(likes), include(address.city))]
+#[index(card, same_partition, row(payment.card.last4))]
+#[index(hashed, partition(hash = 16))]
+#[index(lower, same_partition, row(lower(title)))]
+#[index(address.city, same_partition)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    likes: u32,
+    draft: bool,
+    title: String,
+    address: Address,
+    payment: Payment,
+    #[index(tag, each(lowercase), same_partition)]
+    #[property(json)]
+    tags: Vec<String>,
+}
+
+// indexes: prefixes.
+
+#[derive(TableEntity)]
+#[table(name = "Users")]
+struct User {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    #[index(id, same_table)]
+    id: u32,
+    #[index(name, same_partition, prefix = "n-")]
+    #[index(nickname, same_partition, prefix = "n-i-")]
+    name: String,
+    #[index(email, table = "Logins", unique)]
+    email: String,
+    #[index(phone, table = "Logins", unique)]
+    phone: String,
+    #[index(city, table = "Users")]
+    city: String,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Users", row = "name-of-user")]
+struct Name {
+    #[partition_key]
+    user: String,
+    #[index(name, same_partition)]
+    name: String,
+}
+
+// indexes: scopes.
+
+#[derive(TableEntity)]
+struct User {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(name, same_partition, same_table)]
+    name: String,
+}
+
+#[derive(TableEntity)]
+#[table(name = "UsersOfTheEntireOrganisationWithAllOfItsSubsidiaries")]
+struct Long {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[index(last_changed)]
+    last_changed: u32,
+    #[index(name, table = "user-names")]
+    name: String,
+}
+
+// indexes: unique of nothing.
+
+#[derive(TableEntity)]
+#[index(name, partition(name), row(tenant, id), unique)]
+struct User {
+    #[partition_key]
+    tenant: String,
+    #[row_key]
+    id: u32,
+    name: String,
+}
+
+#[derive(TableEntity)]
+#[table(row = "account")]
+struct Account {
+    #[partition_key]
+    id: u32,
+    #[index(email, lowercase, unique, same_partition)]
+    email: String,
+}
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    #[index(author, same_partition)]
+    author: String,
+    #[row_key]
+    id: u32,
+}
+
+// indexes: without each.
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[index(tag, same_partition)]
+    #[property(json)]
+    tags: Vec<String>,
+    #[index(email, unique)]
+    #[property(json)]
+    emails: BTreeSet<String>,
+}
+
+// lifecycle: rules.
+
+#[derive(TableEntity)]
+#[table(expires = until, soft_delete = until)]
+struct Same {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    until: Option<SystemTime>,
+}
+
+#[derive(TableEntity)]
+#[table(expires = until)]
+struct Key {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    until: SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(expires = until)]
+struct Skipped {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[property(skip)]
+    until: Option<SystemTime>,
+}
+
+#[derive(TableEntity)]
+#[table(soft_delete = deleted)]
+struct WithDefault {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    #[property(default)]
+    deleted: Option<SystemTime>,
+}
+
+#[derive(TableEntity)]
+#[table(expires = period.to)]
+struct Nested {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    period: Period,
+}
+
+#[derive(TableEntity)]
+#[table(expires = untill)]
+struct Unknown {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    until: SystemTime,
+}
+
+// lifecycle: synonyms.
+
+#[derive(TableEntity)]
+#[table(ttl = until)]
+struct Session {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    until: SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(deleted_at = deleted)]
+struct Account {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    deleted: Option<SystemTime>,
+}
+
+#[derive(TableEntity)]
+#[table(expires)]
+struct Token {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    until: SystemTime,
+}
+
+#[derive(TableEntity)]
+#[table(expires = "until")]
+struct Quoted {
+    #[partition_key]
+    user: String,
+    #[row_key]
+    id: u32,
+    until: SystemTime,
+}
+
+// projections: attributes.
+
+#[derive(Projection)]
+#[projection(of = Post)]
+struct Headline {
+    #[property(rename = "Title")]
+    title: String,
+    #[projection(rename = "Likes")]
+    likes: u32,
+}
+
+#[derive(Projection)]
+struct OfNone {
+    title: String,
+}
+
+#[derive(Projection)]
+#[projection(off = Post)]
+struct Misspelt {
+    title: String,
+}
+
+// projections: refused.
+
+#[derive(Projection)]
+#[projection(of = Post)]
+struct Title(String);
+
+#[derive(Projection)]
+#[projection(of = Post)]
+struct Only<T> {
+    title: T,
+}
+
+#[derive(Projection)]
+#[projection(of = Post)]
+struct Ranked {
+    title: String,
+    #[projection(skip)]
+    rank: u32,
+}
+
+#[derive(Projection)]
+#[projection(of = (Post, Post))]
+struct Both {
+    title: String,
+}
+
+// properties: generic.
+
+#[derive(Property)]
+struct Span<T> {
+    from: T,
+    to: T,
+}
+
+#[derive(Property)]
+#[property(tag = "kind")]
+enum Payment {
+    Card { last4: u16 },
+    Cash,
+}
+
+// properties: large attribute.
+
+#[derive(TableEntity)]
+struct Order {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[property(large, text)]
+    note: String,
+    #[property(large, scale = 2)]
+    total: u64,
+    #[property(large, skip)]
+    body: String,
+    #[property(large, prefix = "Text")]
+    text: String,
+}
+
+// properties: scale.
+
+#[derive(TableEntity)]
+struct Order {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[property(scale = 2)]
+    total: f64,
+    #[property(scale = 40)]
+    tax: f64,
+    #[property(scale = 2, json)]
+    items: Vec<String>,
+}
+
+#[derive(TableEntity)]
+struct Invoice {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[property(scale = 2)]
+    total: f64,
+}
+
+// spelling: crate as text.
+
+#[derive(TableEntity)]
+#[table(crate = "table_runtime")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition)]
+    title: String,
+}
+
+// spelling: encoding as text.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key("reverse_time")]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition)]
+    title: String,
+}
+
+// spelling: encoding in keys as text.
+
+#[derive(TableEntity)]
+#[index(newest, partition(title), row(posted("reverse_time")))]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[property]
+    title: String,
+}
+
+// spelling: from as text.
+
+#[derive(TableEntity)]
+#[table(version = 2, from = "PostV1")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[property]
+    title: String,
+}
+
+// spelling: include as text.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition, include("posted"))]
+    title: String,
+}
+
+// spelling: index as text.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index("title", same_partition)]
+    title: String,
+}
+
+// spelling: index with equals.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index = "title"]
+    title: String,
+}
+
+// spelling: keys as text.
+
+#[derive(TableEntity)]
+#[index(newest, partition("title"), row("posted"))]
+#[index(town, same_partition, row("home.town"))]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[property]
+    title: String,
+    home: Home,
+}
+
+// spelling: keyword as key of index.
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[index(likes, where = "likes > 0")]
+    likes: u32,
+}
+
+// spelling: keyword as key of property.
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[property(type = "Edm.Int64")]
+    likes: u32,
+}
+
+// spelling: number in parentheses.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key(first(2))]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition)]
+    title: String,
+}
+
+// spelling: number in text.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key("first = 2, lowercase")]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition)]
+    title: String,
+}
+
+// spelling: option with value.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition, unique = true)]
+    title: String,
+}
+
+// spelling: options with hyphens.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same-partition, unique)]
+    title: String,
+}
+
+// spelling: projection of text.
+
+#[derive(Projection)]
+#[projection("Post")]
+struct Headline {
+    title: String,
+}
+
+// spelling: property as text.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[property("Headline")]
+    title: String,
+}
+
+// spelling: property flag as text.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[property("json")]
+    title: String,
+}
+
+// spelling: property with equals.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[property = "Headline"]
+    title: String,
+}
+
+// spelling: rename of table.
+
+#[derive(TableEntity)]
+#[table(rename = "camelCase")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    likes: u32,
+}
+
+// spelling: renames without effect.
+
+#[derive(TableEntity)]
+#[table(rename(key = "one", key = "two", scan = "all"))]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    likes: u32,
+}
+
+// spelling: scope with hyphen.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same-partition)]
+    title: String,
+}
+
+// spelling: slice as text.
+
+#[derive(TableEntity)]
+#[table(slice = "month")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[property]
+    title: String,
+}
+
+// spelling: table name in parentheses.
+
+#[derive(TableEntity)]
+#[table(name("Posts"))]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition)]
+    title: String,
+}
+
+// spelling: table name without quotes.
+
+#[derive(TableEntity)]
+#[table(name = Posts)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition)]
+    title: String,
+}
+
+// spelling: table of index without quotes.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, table = Titles)]
+    title: String,
+}
+
+// spelling: table with colon.
+
+#[derive(TableEntity)]
+#[table(name: "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition)]
+    title: String,
+}
+
+// spelling: table with equals.
+
+#[derive(TableEntity)]
+#[table = "Posts"]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition)]
+    title: String,
+}
+
+// spelling: version as text.
+
+#[derive(TableEntity)]
+#[table(version = "2")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition)]
+    title: String,
+}
+
+// spelling: when as text.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition, when("title", "is_shown"))]
+    title: String,
+}
+
+// spelling: when with closure.
+
+#[derive(TableEntity)]
+#[table(name = "Posts")]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key(reverse_time)]
+    posted: std::time::SystemTime,
+    #[index(title, same_partition, when(title, |title: &str| !title.is_empty()))]
+    title: String,
+}
+
+// versions: attributes.
+
+#[derive(TableEntity)]
+#[table(version = 1, skip_newer = true)]
+struct First {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(version = "2", from = "First")]
+struct Quoted {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(from = First, deny_unknown = true)]
+struct Unnumbered {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+}
+
+#[derive(TableEntity)]
+#[table(version = 2)]
+struct Named {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    entity_version: u32,
+}
+
+// wrappers: names.
+
+#[derive(KeyPart)]
+enum Nothing {}
+
+#[derive(KeyPart, Property)]
+#[table(rename_all = "snake")]
+enum Colour {
+    Red,
+    #[property(renam = "verde")]
+    Green,
+    #[property(rename = "Red")]
+    Blue,
+}
+
+// wrappers: shapes.
+
+#[derive(KeyPart)]
+struct Pair(u32, u32);
+
+#[derive(KeyPart)]
+struct Nothing;
+
+#[derive(KeyPart)]
+struct Generic<T>(T);
+
+#[derive(Property)]
+union Bits {
+    bits: u32,
+}

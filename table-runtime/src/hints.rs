@@ -1,0 +1,380 @@
+//! Names that users of other libraries type in their first week, each of which stands for a fact about this store. None of
+//! them can be called: they exist for the compiler's messages.
+//!
+//! A message is a trait that nothing implements, one for each reason, whatever the type. There are two ways to have it:
+//!
+//! - [`names`]: functions of an `impl` whose condition does not hold. They take any arguments, anything with the same name
+//!   that can be called comes first, and the compiler proposes none of them to who types a similar name. The compiler prints
+//!   the message only if the receiver has the type itself, and if no trait in scope has a function of the name.
+//! - [`functions`]: the condition is the function's. They take `&mut self`, which the compiler tries last. [`Tables`] needs
+//!   them, because a program mostly has a reference to it, and [`Transaction`], because it has a lifetime; so do the names of
+//!   `Iterator`, `Ord` and `ToString`.
+
+use std::{
+    future::Ready,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use crate::{
+    BoxedRows, Point, Result, Rows, Stored, Tables, Transaction, filter::Column, model::property::shape::NoParts,
+    types::OwnedView,
+};
+
+/// The type that implements none of the traits of hints.
+#[derive(Debug)]
+pub enum TableStorage {}
+
+/// Defines the traits whose messages the compiler prints.
+macro_rules! hints {
+    ($($hint:ident: $message:literal, $label:literal $(, $note:literal)*;)*) => {$(
+        #[doc = concat!("Message: ", $message, ": ", $label, ".")]
+        $(#[doc = concat!("\n- ", $note)])*
+        #[diagnostic::on_unimplemented(message = $message, label = $label $(, note = $note)*)]
+        pub trait $hint {}
+    )*};
+}
+
+/// Defines names of a type.
+macro_rules! names {
+    (@ [$($parameters:tt)*] $of:ty, $hint:ident: $($name:ident),+) => {
+        #[doc(hidden)]
+        #[allow(clippy::should_implement_trait, clippy::iter_not_returning_iterator, reason = "it cannot be called")]
+        impl<$($parameters)*> $of
+        where
+            for<'never> $of: $hint,
+        {
+            $(pub const fn $name(&self) {})+
+        }
+    };
+    ($parameters:tt $of:ty { $($hint:ident: $($name:ident),+;)+ }) => {
+        $(names! { @ $parameters $of, $hint: $($name),+ })+
+    };
+}
+
+/// Defines functions of the type around it. The compiler shows the tokens in brackets where the invocation has them, and not
+/// where this macro uses them.
+macro_rules! functions {
+    // The compiler does not know the returned type, and says nothing about what follows.
+    (@ $public:tt $hint:tt $body:tt $name:ident($($argument:tt),*)) => {
+        functions! { @ $public $hint $body $name<Unknown>($($argument),*) -> Unknown }
+    };
+    (@ [$($public:tt)+] [$($hint:tt)+] [$($body:tt)+] $name:ident<$type:ident>($($argument:tt),*) -> $returned:ty) => {
+        #[doc(hidden)]
+        #[allow(clippy::should_implement_trait, clippy::iter_not_returning_iterator, reason = "it cannot be called")]
+        $($public)+ fn $name<$type>(&mut self $(, $argument: impl Sized)*) -> $returned
+        where
+            Self: Sized,
+            for<'never> Self: $($hint)+,
+        $($body)+
+    };
+    // A call of a function with `<T>` may name a type: `query::<Post>()`.
+    ($public:tt $body:tt $($hint:tt $($name:ident$(<$type:ident>)?($($argument:tt),*)$( -> $returned:ty)?),+;)+) => {
+        $($(functions! { @ $public $hint $body $name$(<$type>)?($($argument),*)$( -> $returned)? })+)+
+    };
+}
+
+hints! {
+    // What the store does not do.
+    Order: "rows come in the order of their keys, and in no other", "a query cannot choose the order",
+        "descending: put `reverse` on the key part, or `reverse_time` for newest first: `#[row_key(reverse_time)]`, \
+         `#[index(amount, reverse, …)]`",
+        "by another field: put `#[index(field, …)]` on it and query `by_field(…)`, or sort the `Vec` that `all` returns";
+    Last: "rows are read in one direction", "not a way to run a query",
+        "put `reverse` on the key part, or `reverse_time` on a time, and write `.first(&tables).await?`",
+        "of a short range: the last of the `Vec` that `.all(&tables).await?` returns";
+    Skip: "a query cannot skip a number of rows", "the service has no offset",
+        "`page(&tables, size, cursor)` continues after the last row of the page before",
+        "`range(value..)` begins at a value";
+    OneOf: "a query has one value or one range for each part of a key", "not a method of queries",
+        "run a query for each value, and combine the `Vec`s: `posts.extend(query.all(&tables).await?)`",
+        "full keys: `tables.get_many(keys)`, with `Post::key(…)` or of a unique index `User::by_email(…)`",
+        "several partitions: `T::by_partitions(..)` reads all of them, or those of a range",
+        "the service answers an `or` over keys with a scan of the table";
+    Join: "the service cannot join rows", "not a method of queries",
+        "read the entities of both types, and combine them",
+        "entities that are read together can share a partition: `#[derive(EntityGroup)]`";
+    Aggregate: "the service cannot group or aggregate rows", "not a method of queries",
+        "read the rows with `for_each` or `all`, and compute the result from them";
+    TextSearch: "the service cannot search in a text or a list", "no filter looks inside of a value",
+        "an element of a list: `#[index(tag, each)]` on the field, and `Post::by_tag(…).eq(\"…\")`",
+        "the beginning of a text is found through a key: `#[row_key]` or `#[index(title, …)]`, and \
+         `.starts_with(\"…\")` on the query",
+        "for anything else, read the entities and look at each";
+    Absent: "a filter cannot ask whether a property is there", "rows without the property match no comparison",
+        "read the entities and look at each, or store a `bool` that says so",
+        "`#[index(field, …)]` has rows for the entities with a value alone";
+    Changes: "the service reports no changes", "not a verb of `Tables`",
+        "ask again from time to time: with a key by time, `Post::by_key(…).range(since..)` finds what is new";
+    UpdateRows: "each entity is updated by itself: the service has no `UPDATE … WHERE`", "no such verb",
+        "for each of the entities that `.all(&tables).await?` returns: `tables.patch(Stored::key(&stored), |post| \
+         [post.likes.set(1)])`, or change it and write `tables.update(&mut stored)`",
+        "`tables.upsert_all(&entities)` writes many, whatever their rows are now",
+        "a group: `query.modify(&tables, |rows| …)`";
+    Compute: "a patch does not read the row, so it cannot compute a value from the old one", "not a change of a patch",
+        "write `tables.modify(T::key(…), |post| post.likes += 1)`, which reads, changes and writes, and begins again if another \
+         writer was faster";
+    Unset: "a patch cannot remove a property", "not a change of a patch",
+        "write `tables.modify(T::key(…), |post| post.url = None)`, which reads, changes and writes";
+    ReadFirst: "a transaction does not read", "not a verb of a transaction",
+        "read the entity before: `let mut post = Post::key(…).get(&tables).await?`; change it, and add `.update(&mut post)`";
+    // Queries that are not run yet.
+    Await: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "not yet run",
+        "write `.all(&tables).await?` for a `Vec`, `.first(&tables).await?` for an `Option`";
+    Iterate: "a query is not an iterator", "nothing was read yet",
+        "write `.all(&tables).await?` for a `Vec`, or `.stream(&tables)` for a stream",
+        "conditions on properties are `filter(|post| post.likes.ge(1))`, and single fields are `select::<Projection>()`",
+        "what a query finds is deleted by `.delete_all(&tables)`";
+    OneRow: "this query finds many rows, and `get` reads one", "parts of the key are still open",
+        "to read all of them, also those of a group, use `all(&tables)`; to read the first row, `first(&tables)`",
+        "give every part of the key: `T::key(…)`, or `.eq(…)` for each open part",
+        "with `same_partition`, the argument of `by_NAME` is the partition, and the value comes after it: \
+         `User::by_email(team).eq(\"…\")`",
+        "an index whose values belong to one entity each has `unique`";
+    OneKey: "a full key is one row: `get` reads it", "write `.get(&tables).await?`, which returns an `Option`",
+        "`exists` checks whether there is the row; `.boxed()` makes a query of at most one row",
+        "`T::by_key(…)` opens a partition, of which there can be many rows";
+    Exists: "`exists` checks one row, by its full key", "no such check",
+        "write `T::key(…).exists(&tables).await?`",
+        "of a query of many rows: `.first(&tables).await?.is_some()`",
+        "with `same_partition`, the argument of `by_NAME` is the partition, and the value comes after it: \
+         `User::by_email(team).eq(\"…\")`";
+    // Other names of what there is on queries.
+    Limit: "the number of rows is limited with `take`", "write `.take(10)`";
+    After: "a query continues at the cursor of a page", "not a method of queries",
+        "write `.page(&tables, 20, cursor)`, with `None` for the first page and `page.next.as_deref()` of the page before for the next";
+    Narrow: "a key is narrowed with `eq`, `starts_with` and `range`", "not a method of queries",
+        "write `.range(a..b)`, `.range(a..=b)`, `.range(a..)` or `.range(..b)`",
+        "a condition on a property is `.filter(|post| post.likes.ge(1))`";
+    Where: "conditions on properties are given to `filter`", "write `.filter(|post| post.likes.ge(1))`",
+        "the rows are chosen by `eq`, `starts_with` and `range`, and then filtered",
+        "in the closure: `post.likes.ge(5).or(post.title.eq(\"Keys\"))`; a second `.filter(…)` is one more condition";
+    Fields: "single fields are those of a projection", "not a method of queries",
+        "write `.select::<Title>()`, with `#[derive(Projection)] #[projection(of = Post)]` on a struct of the fields",
+        "whole entities: `posts.into_iter().map(|post| post.likes)`, of the `Vec` that `.all(&tables).await?` returns";
+    Run: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "not a way to run a query",
+        "write `.all(&tables).await?` for a `Vec`, `.first(&tables).await?` for an `Option`";
+    Len: "the rows of a query are counted with `count`", "write `.count(&tables).await?`",
+        "every row is read for it: the service cannot count";
+    Shown: "a query is shown by `explain`", "write `query.explain()`",
+        "it names the tables, the ranges of keys and the cost";
+    DeleteRows: "the rows of a query are deleted with `delete_all`", "write `.delete_all(&tables).await?`";
+    // Columns.
+    NoValue: "a column is not a value, and the service computes nothing from it", "remove this call",
+        "compare the column itself: `post.title.eq(\"Keys\")`, also of an `Option`; rows without the property match no comparison",
+        "without regard to case: `#[index(title, lowercase, …)]`, and `Post::by_title(…).eq(\"keys\")`",
+        "a range of times: `post.at.ge(from).and(post.at.lt(to))`",
+        "for anything else, read the entities and look at each";
+    Compare: "columns are compared with `eq`, `ne`, `lt`, `le`, `gt` and `ge`", "not a comparison",
+        "write `post.likes.ge(1).and(post.likes.le(9))`",
+        "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`",
+        "a `bool`: `post.published.eq(true)`";
+    // Verbs.
+    Write: "an entity is written with `insert`, `upsert`, `merge` or `update`", "no such verb",
+        "`insert` refuses a row that is there, `upsert` replaces it, `merge` keeps its unknown properties",
+        "`update` writes back what was read";
+    WriteMany: "many entities are written with `insert_all` and `upsert_all`", "no such verb",
+        "write `tables.insert_all(&posts).await?`, whatever their partitions are";
+    WriteByKey: "by its key, an entity is written with `patch` or `modify`, and deleted with `remove`", "no such verb",
+        "write `tables.modify(T::key(…), |post| post.likes += 1).await?`, which reads, changes and writes, and returns the entity",
+        "without a read: `tables.patch(T::key(…), |post| [post.likes.set(1)])`",
+        "write `tables.remove(T::key(…)).await?`; what was read is deleted with `tables.delete(stored)`, unless another writer \
+         changed it";
+    FindOrInsert: "`insert` refuses a row that exists, with `Error::AlreadyExists`", "no such verb",
+        "to keep a row that exists, accept the error: `Err(Error::AlreadyExists(_)) => …`, and read it with `T::key(…).get(&tables)`",
+        "to insert or change: `tables.modify_or_insert(&first, |visits| visits.count += 1)`, which returns the entity";
+    Read: "entities are read by the queries of their type", "not a verb of `Tables`",
+        "one entity: `Post::key(…).get(&tables).await?`; those of several keys: `tables.get_many(keys).await?`",
+        "a partition: `Post::by_key(…).all(&tables).await?`; the whole table: `Post::scan()`, with `#[table(allow_scan)]`";
+    CreateTable: "tables are created with `create::<T>()`, with the indexes that are declared by attributes", "no such verb",
+        "write `tables.create::<Post>().await?`; it creates what is missing, and is called whenever a program begins",
+        "an index that is added to a table with rows is built by `tables.backfill::<Post>(\"title\")`";
+    DropTable: "no verb deletes a table", "not a verb of `Tables`",
+        "the entities of a type: `tables.delete_all(Post::scan())`, which needs `#[table(allow_scan)]`, or \
+         `Post::by_key(…).delete_all(&tables)` for a partition",
+        "old slices of a table by time: `tables.drop_slices::<Line>(..time)`",
+        "a whole table is deleted by the backend: `use backend::BackendExt;`, `backend.delete_table(\"Posts\").await?`";
+    Begin: "a transaction begins with `transaction`", "not a verb of `Tables`",
+        "write `tables.transaction().insert(&post).remove(key).commit().await?`";
+    Commit: "a transaction is sent with `commit`", "nothing was sent yet", "write `.commit().await?` after the last verb",
+        "a transaction begins without a request, so without `.await` and `?`: `let transaction = tables.transaction();`",
+        "one that is dropped writes nothing; after `commit`, it was applied as a whole or not at all";
+    Connect: "tables are opened with `connect`, `open` or `in_memory`", "no such constructor",
+        "Azure and Azurite: `Tables::connect(connection_string)`, such as `UseDevelopmentStorage=true` for Azurite",
+        "the embedded store: `Tables::open(path)`, or `Tables::in_memory()` for tests",
+        "`connect` needs the feature `azure` of `table-runtime`, and the embedded store the default feature `embedded`";
+}
+
+names! {
+    [V, P, A] Rows<V, P, A> {
+        Order: order_by, order_by_desc, sort, sort_by, sort_by_key, reverse, desc;
+        Skip: offset;
+        OneOf: any_of, one_of, or;
+        Join: join, include, left_join;
+        Aggregate: group_by, distinct, avg;
+        TextSearch: contains, ends_with, like;
+        UpdateRows: update, update_all, update_many, patch, set;
+        Iterate: iter;
+        OneRow: get, one, single, fetch_one, find_one;
+        Exists: exists;
+        Limit: limit, top;
+        After: cursor, paginate;
+        Narrow: between, begins_with;
+        Where: r#where, where_, filter_by, and;
+        Fields: columns, fields;
+        Run: execute, fetch, fetch_all, find_all, load;
+        Len: len;
+        Shown: to_sql;
+        DeleteRows: delete, delete_many, remove;
+    }
+}
+
+names! {
+    [V, W] Point<V, W> {
+        OneKey: fetch, fetch_one, first, limit, load, one, order_by, read, single;
+        WriteByKey: delete, modify, patch, remove, update;
+    }
+}
+
+names! {
+    [E, T, const I: usize, M, S, P] Column<E, T, I, M, S, P> {
+        Order: asc, desc;
+        TextSearch: begins_with, contains, ends_with, ilike, like, starts_with;
+        Absent: exists, is_none, is_some;
+        NoValue: len, to_lowercase, to_uppercase, unwrap, year;
+        Compare: and, any_of, between, gte, in_, lte, not, one_of, or, range;
+        Compute: add, append, increment, push;
+        Unset: clear, delete, remove, unset;
+    }
+}
+
+names! {
+    [] Tables {
+        Connect: builder, connect, emulator, from_connection_string, in_memory, open;
+    }
+}
+
+impl<V, P, A> Rows<V, P, A> {
+    functions! {
+        [pub] [{ unreachable!() }]
+        [Order] rev();
+        [Last] last(_);
+        [Skip] skip(_);
+        [OneOf] chain(_);
+        [Aggregate] sum(_), max(_), min(_);
+        [Iterate] map(_), filter_map(_), collect(), next(), reduce(_), enumerate();
+        [Exists] any(_);
+        [Narrow] gt(_), ge(_), lt(_), le(_);
+        [Where] find(_);
+        [Shown] to_string();
+    }
+}
+
+impl<V, W> Point<V, W> {
+    functions! {
+        [pub] [{ unreachable!() }]
+        [OneKey] all(_), count(_), filter(_), take(_);
+    }
+}
+
+// A column derefs to it.
+impl NoParts {
+    functions! {
+        [pub] [{ unreachable!() }]
+        [TextSearch] any(_);
+        [NoValue] to_string(), max(), min(), sum();
+    }
+}
+
+impl Transaction<'_> {
+    functions! {
+        [pub] [{ unreachable!() }]
+        [Commit] execute(_), rollback(), save_changes(), send(), submit();
+        [Write] add(_), put(_), replace(_), save(_);
+        [ReadFirst] get(_), modify(_, _);
+    }
+}
+
+impl Tables {
+    functions! {
+        [pub] [{ unreachable!() }]
+        [Write]
+            save(_), put(_), add(_), replace(_), insert_or_replace(_), insert_or_update(_), insert_one(_), put_item(),
+            add_entity(_), upsert_entity(_);
+        [WriteMany] insert_many(_), save_all(_), bulk_insert(_);
+        [WriteByKey]
+            increment(_, _), find_one_and_update(_, _), update_one(_, _), delete_one(_), delete_entity(_, _);
+        [FindOrInsert] get_or_insert(_), insert_or_ignore(_);
+        [UpdateRows] update_all(_), update_many(_);
+        [DeleteRows] delete_many(_);
+        [Exists] exists(_), contains(_);
+        [Read]
+            fetch_one(_), fetch_all(_), find_one(_), find_by_id(_), get_item(), get_all(_), fetch(_), read(_),
+            get<T>(_) -> Ready<Result<Option<Stored<T>>>>,
+            find<T>(_) -> Ready<Result<Option<Stored<T>>>>,
+            get_entity<T>(_, _) -> Ready<Result<T>>,
+            query_entities<T>(_) -> Ready<Result<Vec<T>>>,
+            find_all<T>() -> Ready<Result<Vec<T>>>,
+            list<T>() -> Ready<Result<Vec<T>>>,
+            all<T>() -> Ready<Result<Vec<T>>>,
+            query<T>() -> Rows<T>,
+            scan<T>() -> Rows<T>,
+            select<T>() -> Rows<T>;
+        [CreateTable] create_table(_), create_index(_), create_if_not_exists<T>() -> Ready<Result<()>>;
+        [DropTable]
+            delete_table(_),
+            drop_table<T>() -> Ready<Result<()>>,
+            truncate<T>() -> Ready<Result<()>>,
+            clear<T>() -> Ready<Result<()>>;
+        [Begin] begin(), batch(), begin_transaction();
+        [Changes] watch(_);
+    }
+}
+
+/// For a query that is awaited, and one that follows `in`.
+macro_rules! not_run {
+    ($($query:ident<$($parameter:ident$(: $bound:ident)?),+>: $item:ty, $awaited:ident, $iterated:ident;)+) => {$(
+        #[doc(hidden)]
+        impl<$($parameter$(: $bound)?),+> Future for $query<$($parameter),+>
+        where
+            for<'never> TableStorage: $awaited,
+        {
+            type Output = Result<Vec<$item>>;
+
+            fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+                unreachable!("no type implements the hint")
+            }
+        }
+
+        #[doc(hidden)]
+        impl<$($parameter$(: $bound)?),+> Iterator for $query<$($parameter),+>
+        where
+            for<'never> TableStorage: $iterated,
+        {
+            type Item = $item;
+
+            fn next(&mut self) -> Option<Self::Item> {
+                unreachable!("no type implements the hint")
+            }
+        }
+    )+};
+}
+
+not_run! {
+    Rows<V: OwnedView, P, A>: V::Item, Await, Iterate;
+    BoxedRows<T>: T, Await, Iterate;
+    Point<V: OwnedView, W>: V::Item, OneKey, OneKey;
+}
+
+/// For a transaction that is awaited.
+#[doc(hidden)]
+impl Future for Transaction<'_>
+where
+    for<'never> TableStorage: Commit,
+{
+    type Output = Result<Self>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        unreachable!("no type implements the hint")
+    }
+}

@@ -1,0 +1,62 @@
+//! The names of `table-runtime/src/hints.rs`, which the compiler answers with a message: few of them, so that a typing error is
+//! not taken for one, and new functions find their names free.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{TokenStream, TokenTree};
+
+/// Appends the identifiers outside of groups in the uses of a macro, or in the last group of each.
+fn identifiers(source: TokenStream, of: &str, in_group: bool, found: &mut Vec<String>) {
+    let mut tokens = source.into_iter();
+    let mut before = [String::new(), String::new()];
+    while let Some(token) = tokens.next() {
+        let group = match &token {
+            TokenTree::Group(group) => group.stream(),
+            _ => TokenStream::new(),
+        };
+        if before == [of, "!"] {
+            let last = group.clone().into_iter().last();
+            let listed = match last {
+                Some(TokenTree::Group(last)) if in_group => last.stream(),
+                _ => group,
+            };
+            found.extend(listed.into_iter().filter_map(|token| match token {
+                TokenTree::Ident(name) => Some(name.to_string()),
+                _ => None,
+            }));
+        } else if before == ["macro_rules", "!"] {
+            // Its name is followed by its definition.
+            tokens.next();
+        } else {
+            identifiers(group, of, in_group, found);
+        }
+        let [_, last] = before;
+        before = [last, token.to_string()];
+    }
+}
+
+fn listed(of: &str, in_group: bool) -> Vec<String> {
+    let source = include_str!("../../../table-runtime/src/hints.rs").parse().expect("Rust");
+    let mut found = Vec::new();
+    identifiers(source, of, in_group, &mut found);
+    assert!(!found.is_empty(), "{of}");
+    found
+}
+
+#[test]
+fn hints_are_few_and_far_from_the_names_of_users() {
+    let messages: BTreeSet<_> = listed("hints", false).into_iter().collect();
+    assert!(messages.len() <= 40, "{}", messages.len());
+    let (of_types, functions) = (listed("names", true), listed("functions", false));
+    let is_name = |name: &String| name.starts_with(char::is_lowercase);
+    let names: BTreeSet<_> = of_types.into_iter().chain(functions).filter(is_name).collect();
+    assert!(names.len() <= 150, "{}", names.len());
+    // An enum has filters such as `is_open`, an index has `by_title`, and options are `with_slow_after`.
+    let near = |name: &&String| ["is_", "by_", "with_"].iter().any(|start| name.starts_with(start));
+    let near: Vec<_> = names.iter().filter(near).collect();
+    assert_eq!(near, ["is_none", "is_some"]);
+    println!("{} names, {} messages: {names:?}", names.len(), messages.len());
+    for kept in ["get", "order_by", "push", "save", "where_"] {
+        assert!(names.contains(kept), "{kept}");
+    }
+}

@@ -1,0 +1,16 @@
+use table_runtime::{Result, TableEntity, Tables};
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+}
+
+async fn run(tables: &Tables) -> Result<()> {
+    Post::by_key("Marcus").columns(["id"]).all(tables).await?;
+    Ok(())
+}
+
+fn main() {}

@@ -1,3 +1,0 @@
-use table_runtime::Cursor;
-
-fn main() {}
