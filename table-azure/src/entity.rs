@@ -16,7 +16,7 @@ use serde::{
 };
 use table_store::{
     ETag, Properties, Row, RowSet, ValueRef,
-    unstable::row_json::{self, JsonValue, Name, forms, parse, typed, unreadable},
+    unstable::row_json::{self, JsonValue, MemberName, forms, parse, typed, unreadable},
 };
 
 /// Encoding of texts in a request.
@@ -92,7 +92,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<List<T>, A::Error> {
                 let mut list = None;
-                while let Some(Name(name)) = members.next_key()? {
+                while let Some(MemberName(name)) = members.next_key()? {
                     match &*name {
                         "value" if list.is_some() => return Err(A::Error::duplicate_field("value")),
                         "value" => list = Some(members.next_value()?),
@@ -141,9 +141,9 @@ struct Entity(Row);
 
 impl<'de> Deserialize<'de> for Entity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
+        struct RowMembers;
 
-        impl<'de> Visitor<'de> for Members {
+        impl<'de> Visitor<'de> for RowMembers {
             type Value = Entity;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,7 +152,7 @@ impl<'de> Deserialize<'de> for Entity {
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Entity, A::Error> {
                 let mut parts = JsonParts { types: Vec::with_capacity(8), values: Vec::with_capacity(16) };
-                while let Some(Name(name)) = members.next_key()? {
+                while let Some(MemberName(name)) = members.next_key()? {
                     if name == ERROR {
                         return Err(A::Error::custom(format_args!("it has an error, `{name}`")));
                     } else if let Some(property) = name.strip_suffix("@odata.type") {
@@ -177,7 +177,7 @@ impl<'de> Deserialize<'de> for Entity {
             }
         }
 
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(RowMembers)
     }
 }
 

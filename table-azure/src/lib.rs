@@ -29,7 +29,7 @@ use table_store::{
         Action, Backend, BoxFuture, Continuation, Description, Grant, Group, IfMatch, Operation, Page, ReadRequest,
         ReadTarget, Reader, RemoteService, Replication, Sas, Scan, StoreView, TableRequest, Written,
     },
-    unstable::{Progress, client::TOKEN_REPEATED, observe, order},
+    unstable::{ScanProgress, client::TOKEN_REPEATED, observe, order},
 };
 use tracing::{Instrument, Span, debug, debug_span, field, field::Empty, warn};
 
@@ -396,7 +396,7 @@ impl AzureBackend {
             Ok::<_, RequestFailure>(url)
         };
         let (mut names, mut region) = (Vec::new(), None);
-        let mut progress = Progress::default();
+        let mut progress = ScanProgress::default();
         while !progress.has_ended() {
             let next = progress.next().map(|next| &*next.partition_key);
             let call = |endpoint: &Endpoint| Ok(Call::get(table, operation, address(endpoint, next)?, operation::JSON));

@@ -51,7 +51,7 @@ pub(crate) enum Command {
         row: String,
     },
     /// Counts rows, which reads their keys.
-    Count(Rows),
+    Count(RowArguments),
     /// Writes rows to a file or to the standard output: the whole store, a table, a partition or an entity.
     Export(Export),
     /// Writes the rows of a file into the store, in place of those with the same keys.
@@ -92,7 +92,7 @@ pub(crate) enum Command {
 
 /// A table or an entity, or a partition of it.
 #[derive(Args, Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowArguments {
     /// The table. If there is no such table, the recorded entity of this name, without the rows of its indexes.
     pub(crate) table: String,
     /// Only entities: no rows of indexes, and no inserts that are not committed.
@@ -112,7 +112,7 @@ pub(crate) struct Rows {
 #[derive(Args, Debug)]
 pub(crate) struct Show {
     #[command(flatten)]
-    pub(crate) rows: Rows,
+    pub(crate) rows: RowArguments,
     /// The largest number of rows.
     #[arg(long, alias = "take", value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(1..))]
     pub(crate) limit: u64,

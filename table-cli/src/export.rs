@@ -64,7 +64,7 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
     } else if format == Format::Csv {
         columns = Some(columns_of(Rows::open(store, choice).await?).await?);
     }
-    let transfer = Transfer { reader, rows, columns, cursor, begun };
+    let transfer = ExportedRows { reader, rows, columns, cursor, begun };
     match path {
         None => transfer.run(out).await.map(drop),
         Some(path) => {
@@ -118,7 +118,7 @@ async fn columns_of(mut reader: Rows) -> Result<Vec<Column>, Failure> {
     Ok(columns)
 }
 
-struct Transfer {
+struct ExportedRows {
     reader: Rows,
     /// Number of rows that were written, by earlier runs too.
     rows: u64,
@@ -129,7 +129,7 @@ struct Transfer {
     begun: u64,
 }
 
-impl Transfer {
+impl ExportedRows {
     /// Writes the rows, and returns their number.
     async fn run(mut self, out: &mut impl Write) -> Result<u64, Failure> {
         let progress = ProgressLine::new("exported");

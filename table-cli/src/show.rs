@@ -19,7 +19,7 @@ use crate::{
 /// Number of characters after which a value is cut.
 const CHARACTERS: usize = 40;
 
-impl arguments::Rows {
+impl arguments::RowArguments {
     fn choice(&self) -> Choice<'_> {
         let (name, partition) = (Some(&*self.table), self.partition.as_deref());
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
@@ -106,7 +106,7 @@ pub(crate) async fn get(
 }
 
 /// Prints the number of rows.
-pub(crate) async fn count(store: &Store, rows: &arguments::Rows, out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) async fn count(store: &Store, rows: &arguments::RowArguments, out: &mut impl Write) -> Result<(), Failure> {
     Ok(writeln!(out, "{}", count_rows(store, rows.choice()).await?)?)
 }
 

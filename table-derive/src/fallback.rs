@@ -105,7 +105,7 @@ pub(crate) fn table_entity(input: &DeriveInput, entity: Option<&Entity>, errors:
                 fn write(&self, _: &mut #t::PropertyWriter<'_>) -> #t::Result<()> {
                     ::core::unreachable!()
                 }
-                fn read(_: &mut #t::RowReader<'_>) -> #t::Result<Self> {
+                fn read(_: &mut #t::EntityReader<'_>) -> #t::Result<Self> {
                     ::core::unreachable!()
                 }
             }
@@ -263,12 +263,12 @@ pub(crate) fn projection(input: &DeriveInput, entity: Option<&Path>, errors: Err
         #errors
         const _: () = {
             #view
-            impl #parameters #t::Selection<#entity> for #ident #arguments #clause {
+            impl #parameters #t::Selectable<#entity> for #ident #arguments #clause {
                 type Selected = Self;
                 const PROPERTIES: &'static [#t::PropertyInfo] = &[];
             }
             impl #parameters #t::Projection<#entity> for #ident #arguments #clause {
-                fn read<'__row>(_: &mut #t::RowReader<'__row>) -> #t::Result<#unknown> {
+                fn read<'__row>(_: &mut #t::EntityReader<'__row>) -> #t::Result<#unknown> {
                     ::core::unreachable!()
                 }
             }

@@ -63,7 +63,8 @@ use crate::{
 ///
 /// The documentation of each has the types of its arguments, the stored keys with an example, and the number of requests.
 ///
-/// The struct `{Struct}Columns` has a column for every stored field.
+/// The struct `{Struct}Columns` has a column for every stored field. `From<Stored<{Struct}>>` takes the entity out of what a query
+/// returned.
 ///
 /// # On the struct
 /// | attribute | meaning |

@@ -170,13 +170,13 @@ pub(crate) fn expand(projection: &Projection<'_>) -> TokenStream {
         const _: () = {
             #(#checks)*
             #[automatically_derived]
-            impl #parameters #t::Selection<#entity> for #ident #arguments #bounds {
+            impl #parameters #t::Selectable<#entity> for #ident #arguments #bounds {
                 type Selected = Self;
                 const PROPERTIES: &'static [#t::PropertyInfo] = &[#(#properties),*];
             }
             #[automatically_derived]
             impl #parameters #t::Projection<#entity> for #ident #arguments #bounds {
-                fn read<'__row>(#row: &mut #t::RowReader<'__row>) -> #t::Result<#of_row> {
+                fn read<'__row>(#row: &mut #t::EntityReader<'__row>) -> #t::Result<#of_row> {
                     #repeat
                     ::core::result::Result::Ok(#ident { #(#values),* })
                 }

@@ -76,14 +76,14 @@ fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
         fn load_in(
             name: &'static ::core::primitive::str,
             parts: &'static [#t::PropertyInfo],
-            row: &mut #t::RowReader<'_>,
+            row: &mut #t::EntityReader<'_>,
         ) -> #t::Result<Self> {
             <#ty as #t::Property>::load_in(name, parts, row).map(Self)
         }
         fn load_option(
             name: &'static ::core::primitive::str,
             parts: &'static [#t::PropertyInfo],
-            row: &mut #t::RowReader<'_>,
+            row: &mut #t::EntityReader<'_>,
         ) -> #t::Result<::core::option::Option<Self>> {
             <#ty as #t::Property>::load_option(name, parts, row).map(|read| read.map(Self))
         }

@@ -3,10 +3,10 @@
 //!
 //! A message is a trait that nothing implements, one for each reason, whatever the type. There are two ways to have it:
 //!
-//! - [`names`]: functions of an `impl` whose condition does not hold. They take any arguments, anything with the same name
+//! - `names!`: functions of an `impl` whose condition does not hold. They take any arguments, anything with the same name
 //!   that can be called comes first, and the compiler proposes none of them to who types a similar name. The compiler prints
 //!   the message only if the receiver has the type itself, and if no trait in scope has a function of the name.
-//! - [`functions`]: the condition is the function's. They take `&mut self`, which the compiler tries last. [`Tables`] needs
+//! - `functions!`: the condition is the function's. They take `&mut self`, which the compiler tries last. [`Tables`] needs
 //!   them, because a program mostly has a reference to it, and [`Transaction`], because it has a lifetime; so do the names of
 //!   `Iterator`, `Ord` and `ToString`.
 
@@ -17,8 +17,8 @@ use std::{
 };
 
 use crate::{
-    BoxedRows, Point, Result, Rows, Stored, Tables, Transaction, filter::Column, model::property::shape::NoParts,
-    types::OwnedView,
+    BoxedRows, Point, Result, Rows, Stored, Tables, Transaction, filter::Column, jobs::Create,
+    model::property::shape::NoParts, types::OwnedView,
 };
 
 /// The type that implements none of the traits of hints.
@@ -135,8 +135,8 @@ hints! {
         "`exists` checks whether there is the row; `.boxed()` makes a query of at most one row",
         "`T::by_key(…)` opens a partition, of which there can be many rows";
     Exists: "`exists` checks one row, by its full key", "no such check",
-        "write `T::key(…).exists(&tables).await?`",
-        "of a query of many rows: `.first(&tables).await?.is_some()`",
+        "of a query of many rows: write `.first(&tables).await?.is_some()`",
+        "of one row: `T::key(…).exists(&tables).await?`",
         "with `same_partition`, the argument of `by_NAME` is the partition, and the value comes after it: \
          `User::by_email(team).eq(\"…\")`";
     // Other names of what there is on queries.
@@ -158,7 +158,9 @@ hints! {
         "every row is read for it: the service cannot count";
     Shown: "a query is shown by `explain`", "write `query.explain()`",
         "it names the tables, the ranges of keys and the cost";
-    DeleteRows: "the rows of a query are deleted with `delete_all`", "write `.delete_all(&tables).await?`";
+    Delete: "what a query finds is deleted with `delete_all`, and one entity with `remove`", "no such function",
+        "of a query: write `.delete_all(&tables).await?`",
+        "by its key: `tables.remove(T::key(…)).await?`; what was read: `tables.delete(stored)`, unless another writer changed it";
     // Columns.
     NoValue: "a column is not a value, and the service computes nothing from it", "remove this call",
         "compare the column itself: `post.title.eq(\"Keys\")`, also of an `Option`; rows without the property match no comparison",
@@ -170,19 +172,16 @@ hints! {
         "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`",
         "a `bool`: `post.published.eq(true)`";
     // Verbs.
-    Write: "an entity is written with `insert`, `upsert`, `merge` or `update`", "no such verb",
-        "`insert` refuses a row that is there, `upsert` replaces it, `merge` keeps its unknown properties",
-        "`update` writes back what was read";
+    Write: "an entity is written by the verbs of `Tables`: `insert`, `upsert`, `merge` or `update`", "no such verb",
+        "`tables.insert(&post)` refuses a row that is there, which is `Error::AlreadyExists`; `tables.upsert(&post)` replaces it, \
+         and `tables.merge(&post)` keeps its unknown properties",
+        "what a query returned: `tables.update(&mut stored).await?` and `tables.delete(stored).await?`",
+        "to insert or change: `tables.modify_or_insert(&first, |visits| visits.count += 1)`, which returns the entity";
     WriteMany: "many entities are written with `insert_all` and `upsert_all`", "no such verb",
         "write `tables.insert_all(&posts).await?`, whatever their partitions are";
-    WriteByKey: "by its key, an entity is written with `patch` or `modify`, and deleted with `remove`", "no such verb",
+    Change: "by its key, an entity is changed with `modify` or `patch`", "no such verb",
         "write `tables.modify(T::key(…), |post| post.likes += 1).await?`, which reads, changes and writes, and returns the entity",
-        "without a read: `tables.patch(T::key(…), |post| [post.likes.set(1)])`",
-        "write `tables.remove(T::key(…)).await?`; what was read is deleted with `tables.delete(stored)`, unless another writer \
-         changed it";
-    FindOrInsert: "`insert` refuses a row that exists, with `Error::AlreadyExists`", "no such verb",
-        "to keep a row that exists, accept the error: `Err(Error::AlreadyExists(_)) => …`, and read it with `T::key(…).get(&tables)`",
-        "to insert or change: `tables.modify_or_insert(&first, |visits| visits.count += 1)`, which returns the entity";
+        "without a read: `tables.patch(T::key(…), |post| [post.likes.set(1)])`";
     Read: "entities are read by the queries of their type", "not a verb of `Tables`",
         "one entity: `Post::key(…).get(&tables).await?`; those of several keys: `tables.get_many(keys).await?`",
         "a partition: `Post::by_key(…).all(&tables).await?`; the whole table: `Post::scan()`, with `#[table(allow_scan)]`";
@@ -197,8 +196,9 @@ hints! {
     Begin: "a transaction begins with `transaction`", "not a verb of `Tables`",
         "write `tables.transaction().insert(&post).remove(key).commit().await?`";
     Commit: "a transaction is sent with `commit`", "nothing was sent yet", "write `.commit().await?` after the last verb",
-        "a transaction begins without a request, so without `.await` and `?`: `let transaction = tables.transaction();`",
-        "one that is dropped writes nothing; after `commit`, it was applied as a whole or not at all";
+        "a transaction begins without a request, so without `.await` and `?`: `let transaction = tables.transaction();`";
+    Rollback: "a transaction that is not committed writes nothing", "nothing was sent yet",
+        "drop it; after `commit`, it was applied as a whole or not at all";
     Connect: "tables are opened with `connect`, `open` or `in_memory`", "no such constructor",
         "Azure and Azurite: `Tables::connect(connection_string)`, such as `UseDevelopmentStorage=true` for Azurite",
         "the embedded store: `Tables::open(path)`, or `Tables::in_memory()` for tests",
@@ -210,40 +210,48 @@ names! {
         Order: order_by, order_by_desc, sort, sort_by, sort_by_key, reverse, desc;
         Skip: offset;
         OneOf: any_of, one_of, or;
-        Join: join, include, left_join;
+        Join: join, include;
         Aggregate: group_by, distinct, avg;
         TextSearch: contains, ends_with, like;
         UpdateRows: update, update_all, update_many, patch, set;
         Iterate: iter;
         OneRow: get, one, single, fetch_one, find_one;
         Exists: exists;
-        Limit: limit, top;
-        After: cursor, paginate;
-        Narrow: between, begins_with;
+        Limit: limit;
+        After: paginate;
+        Narrow: between, begins_with, scan_prefix;
         Where: r#where, where_, filter_by, and;
         Fields: columns, fields;
-        Run: execute, fetch, fetch_all, find_all, load;
+        Run: execute, fetch, fetch_all, find_all, first_or_default;
         Len: len;
         Shown: to_sql;
-        DeleteRows: delete, delete_many, remove;
+        Delete: delete, delete_many, remove;
     }
 }
 
 names! {
     [V, W] Point<V, W> {
-        OneKey: fetch, fetch_one, first, limit, load, one, order_by, read, single;
-        WriteByKey: delete, modify, patch, remove, update;
+        OneKey: fetch, fetch_one, first, limit, one, order_by, single;
+        Change: modify, patch, update;
+        Delete: delete, remove;
+    }
+}
+
+// A `Stored` derefs to the entity, whose own functions come first.
+names! {
+    [T] Stored<T> {
+        Write: delete, insert, remove, save, update;
     }
 }
 
 names! {
     [E, T, const I: usize, M, S, P] Column<E, T, I, M, S, P> {
         Order: asc, desc;
-        TextSearch: begins_with, contains, ends_with, ilike, like, starts_with;
+        TextSearch: begins_with, contains, ends_with, like, starts_with;
         Absent: exists, is_none, is_some;
-        NoValue: len, to_lowercase, to_uppercase, unwrap, year;
-        Compare: and, any_of, between, gte, in_, lte, not, one_of, or, range;
-        Compute: add, append, increment, push;
+        NoValue: len, to_lowercase, to_uppercase, unwrap;
+        Compare: and, any_of, between, gte, lte, not, one_of, or, range;
+        Compute: add, increment, push;
         Unset: clear, delete, remove, unset;
     }
 }
@@ -262,7 +270,7 @@ impl<V, P, A> Rows<V, P, A> {
         [Skip] skip(_);
         [OneOf] chain(_);
         [Aggregate] sum(_), max(_), min(_);
-        [Iterate] map(_), filter_map(_), collect(), next(), reduce(_), enumerate();
+        [Iterate] map(_), filter_map(_), collect(), next(), reduce(_);
         [Exists] any(_);
         [Narrow] gt(_), ge(_), lt(_), le(_);
         [Where] find(_);
@@ -289,7 +297,8 @@ impl NoParts {
 impl Transaction<'_> {
     functions! {
         [pub] [{ unreachable!() }]
-        [Commit] execute(_), rollback(), save_changes(), send(), submit();
+        [Commit] execute(_), save_changes(), send(), submit();
+        [Rollback] rollback(), abort();
         [Write] add(_), put(_), replace(_), save(_);
         [ReadFirst] get(_), modify(_, _);
     }
@@ -299,34 +308,35 @@ impl Tables {
     functions! {
         [pub] [{ unreachable!() }]
         [Write]
-            save(_), put(_), add(_), replace(_), insert_or_replace(_), insert_or_update(_), insert_one(_), put_item(),
-            add_entity(_), upsert_entity(_);
-        [WriteMany] insert_many(_), save_all(_), bulk_insert(_);
-        [WriteByKey]
-            increment(_, _), find_one_and_update(_, _), update_one(_, _), delete_one(_), delete_entity(_, _);
-        [FindOrInsert] get_or_insert(_), insert_or_ignore(_);
-        [UpdateRows] update_all(_), update_many(_);
-        [DeleteRows] delete_many(_);
+            save(_), put(_), add(_), replace(_), insert_one(_), replace_one(_), put_item(), insert_or_replace(_),
+            insert_or_merge(_), insert_or_update(_), insert_or_ignore(_),
+            add_entity(_), create_entity(_), insert_entity(_), upsert_entity(_), update_entity(_), merge_entity(_);
+        [WriteMany] insert_many(_), save_all(_);
+        [UpdateRows] update_many(_), update_all(_);
+        [Change] increment(_, _), incr(_, _), update_one(_, _);
+        [Delete] delete_one(_), delete_many(_), delete_entity(_, _);
         [Exists] exists(_), contains(_);
         [Read]
-            fetch_one(_), fetch_all(_), find_one(_), find_by_id(_), get_item(), get_all(_), fetch(_), read(_),
+            fetch_one(_), fetch_all(_), find_one(_), get_item(),
             get<T>(_) -> Ready<Result<Option<Stored<T>>>>,
             find<T>(_) -> Ready<Result<Option<Stored<T>>>>,
             get_entity<T>(_, _) -> Ready<Result<T>>,
             query_entities<T>(_) -> Ready<Result<Vec<T>>>,
-            find_all<T>() -> Ready<Result<Vec<T>>>,
+            list_entities<T>() -> Ready<Result<Vec<T>>>,
             list<T>() -> Ready<Result<Vec<T>>>,
             all<T>() -> Ready<Result<Vec<T>>>,
             query<T>() -> Rows<T>,
             scan<T>() -> Rows<T>,
             select<T>() -> Rows<T>;
-        [CreateTable] create_table(_), create_index(_), create_if_not_exists<T>() -> Ready<Result<()>>;
+        [CreateTable]
+            create_table(_),
+            create_if_not_exists<T>() -> Create,
+            create_table_if_not_exists<T>() -> Create;
         [DropTable]
-            delete_table(_),
             drop_table<T>() -> Ready<Result<()>>,
             truncate<T>() -> Ready<Result<()>>,
             clear<T>() -> Ready<Result<()>>;
-        [Begin] begin(), batch(), begin_transaction();
+        [Begin] begin(), batch(), begin_transaction(), start_transaction();
         [Changes] watch(_);
     }
 }

@@ -92,6 +92,7 @@ pub mod guide;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+// Above the floors: names that users of other libraries type, and the messages about them.
 #[doc(hidden)]
 pub mod hints;
 
@@ -232,8 +233,8 @@ pub mod types {
             entity::{AllowScan, FromOlder, OnePartition, Shared},
             lifecycle::{HasBin, SoftDelete, Sweepable},
             property::{
-                Bytes, Defaulted, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape, Single,
-                SkippedField, Store, Text,
+                Bytes, Defaulted, DisplayText, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape,
+                Single, SkippedField, Store,
                 shape::{In, OptionOf, Root},
             },
             returned::{ReturnsNothing, ReturnsNothingOfRow},
@@ -241,7 +242,7 @@ pub mod types {
         query::{
             Access, AnyAccess, Borrowed, BorrowsFromRows, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed,
             Lacks, Lookup, OneEntity, Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary,
-            Rest, SameAs, Selection, SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
+            Rest, SameAs, Selectable, SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
         },
         write::{
             bin::ToBin,
@@ -276,7 +277,7 @@ pub mod __private {
     pub use crate::{
         admin::{assert_layout::assert_layouts, slices::Sliced},
         model::{
-            codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, point},
+            codec::{ElementKeys, EntityReader, OwnerReader, PropertyWriter, point},
             column::{
                 Column, Filter, Free, InKey, Indexed, IndexedPart, Unfiltered, key_column, part_column, property_column,
             },
@@ -286,8 +287,8 @@ pub mod __private {
                 VersionMisfit, WriteEntity, owner_part, read_older, version_misfit,
             },
             key::{
-                Date, Decode, Encode, First, Fits, Hash, Integer, KeyPart, KeyReader, KeyWriter, Kind, Lossless, Lossy,
-                Lowercase, Pad, Plain, Raw, Reverse, ReverseTime, Scale, Separated, Time, Uppercase, kind,
+                Decode, Encode, First, Fits, Hash, KeyPart, KeyReader, KeyWriter, Kind, Lossless, Lossy, Lowercase,
+                Pad, Plain, Raw, Reverse, ReverseTime, Scale, Separated, Time, Uppercase, kind,
             },
             layout::{
                 Collision, Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, Member, Misfit, PartInfo, PropertyInfo,
@@ -295,8 +296,8 @@ pub mod __private {
             },
             lifecycle::{HasBin, SetTime, SoftDelete, Sweepable, is_optional_time, is_time},
             property::{
-                Always, ByEquality, Defaulted, Fields, Json, Large, Maybe, Native, NoValue, Opaque, OptionText,
-                Partial, Property, PropertyProblem, Scaled, Shape, Single, Store, Text, large, nested,
+                Always, ByEquality, Defaulted, DisplayText, Fields, Json, Large, Maybe, Native, NoValue, Opaque,
+                OptionText, Partial, Property, PropertyProblem, Scaled, Shape, Single, Store, large, nested,
                 shape::{At, Fresh, HasPresence, In, IsAlways, OptionOf, Place, Root, Step, reached},
                 skipped,
             },
@@ -304,7 +305,7 @@ pub mod __private {
         },
         query::{
             Access, Borrowed, BorrowsFromRows, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView,
-            Part, PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, Selection,
+            Part, PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, Selectable,
             SharedParts, Spread, Unique, Unopened, View, borrow, check_borrowed, group_rows, project, selected_at,
         },
         read::FoundRow,

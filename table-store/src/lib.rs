@@ -50,7 +50,7 @@ pub mod unstable {
     pub mod retry;
     pub mod row_json;
 
-    pub use progress::Progress;
+    pub use progress::ScanProgress;
 
     pub use crate::{
         error::problem::{After, one_of},

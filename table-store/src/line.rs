@@ -11,7 +11,7 @@ use crate::{
     Properties, PropertiesRef, Result as StoreResult, RowId, RowRef,
     unstable::{
         limits,
-        row_json::{self, JsonValue, Name},
+        row_json::{self, JsonValue, MemberName},
     },
 };
 
@@ -169,7 +169,7 @@ impl<'de, const OF_TABLE: bool> Deserialize<'de> for Parsed<OF_TABLE> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::with_capacity(16);
-                while let Some(Name(name)) = map.next_key()? {
+                while let Some(MemberName(name)) = map.next_key()? {
                     if members.iter().any(|(other, _)| *other == name) {
                         return Err(A::Error::custom(format!("`{name}` occurs twice")));
                     }

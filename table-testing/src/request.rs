@@ -92,13 +92,13 @@ impl Request {
     }
 
     /// Passes the answer to `observer`.
-    pub(super) fn observe<B: ?Sized, O: Observer<B>, E: Failure>(
+    pub(super) fn observe<B: ?Sized, O: Observer<B>, E: FailedAnswer>(
         &self,
         backend: &B,
         observer: &O,
         answer: &Result<impl Reply, E>,
     ) {
-        observer.answered(backend, self, answer.as_ref().map(Reply::as_answer).map_err(Failure::error));
+        observer.answered(backend, self, answer.as_ref().map(Reply::as_answer).map_err(FailedAnswer::error));
     }
 }
 
@@ -215,18 +215,18 @@ impl Reply for Vec<Option<ETag>> {
 }
 
 /// The type of a failed answer.
-pub(super) trait Failure {
+pub(super) trait FailedAnswer {
     /// The error by reference.
     fn error(&self) -> &Error;
 }
 
-impl Failure for Error {
+impl FailedAnswer for Error {
     fn error(&self) -> &Error {
         self
     }
 }
 
-impl Failure for FailedGroup {
+impl FailedAnswer for FailedGroup {
     fn error(&self) -> &Error {
         &self.error
     }

@@ -19,7 +19,7 @@ use table_store::{
 
 use super::{
     Observer, Request,
-    request::{Failure, Reply, first_row, name},
+    request::{FailedAnswer, Reply, first_row, name},
 };
 
 /// A backend whose requests wait, each until the test grants it.
@@ -129,7 +129,7 @@ impl<B: Backend, O: Observer<B>> Scheduled<B, O> {
         Arc::new(Scheduled { inner, schedule: self.schedule.clone(), observer: () })
     }
 
-    async fn ask<T: Reply, E: Failure + From<Error>>(
+    async fn ask<T: Reply, E: FailedAnswer + From<Error>>(
         &self,
         request: Request,
         answer: impl Future<Output = Result<T, E>>,

@@ -456,7 +456,7 @@ fn read(context: &Context<'_>) -> TokenStream {
     });
     quote! {
         #[inline]
-        fn read(#row: &mut #t::RowReader<'_>) -> #t::Result<Self> {
+        fn read(#row: &mut #t::EntityReader<'_>) -> #t::Result<Self> {
             #partition_key
             #row_key
             #t::Ok(Self { #(#fields),* })

@@ -243,7 +243,7 @@ pub(super) fn element_keys(context: &Context<'_>) -> Option<TokenStream> {
         quote! {
             fn element_keys(
                 #layout: #t::usize,
-                #row: &mut #t::RowReader<'_>,
+                #row: &mut #t::EntityReader<'_>,
                 #keys: &mut #t::ElementKeys<'_>,
             ) -> #t::Result<#t::WrittenKeys> {
                 match #layout {

@@ -302,14 +302,14 @@ fn property(ident: &Ident, columns: &Ident, constants: &Constants, body: Body) -
             fn load_in(
                 #name: &'static #t::str,
                 #parts: &'static [#t::PropertyInfo],
-                #row: &mut #t::RowReader<'_>,
+                #row: &mut #t::EntityReader<'_>,
             ) -> #t::Result<Self> {
                 #load
             }
             fn load_option(
                 #name: &'static #t::str,
                 #parts: &'static [#t::PropertyInfo],
-                #row: &mut #t::RowReader<'_>,
+                #row: &mut #t::EntityReader<'_>,
             ) -> #t::Result<#t::Option<Self>> {
                 #t::nested::load_option(#name, #parts, #row)
             }

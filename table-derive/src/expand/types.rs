@@ -74,7 +74,7 @@ pub(super) fn strategy_type(property: &Property, ty: &FieldType, runtime: &Runti
     let name = match property.strategy {
         Strategy::Native => "Native",
         Strategy::Json(_) => "Json",
-        Strategy::Text(_) => "Text",
+        Strategy::Text(_) => "DisplayText",
         Strategy::OptionText(_) => "OptionText",
         Strategy::Scaled(..) => "Scaled",
     };

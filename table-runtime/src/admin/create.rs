@@ -12,7 +12,7 @@ use table_store::{
     backend::{BackendExt, BoxFuture},
     unstable::{
         limits,
-        observe::{Operation, observed},
+        observe::{ObservedOperation, observed},
     },
 };
 
@@ -122,7 +122,7 @@ impl Future for Create {
             let (tables, schemas, options) = (tables.clone(), schemas.clone(), *options);
             let running = tables.begin_operation(|| match &*schemas {
                 [schema] => schema.operation("create"),
-                _ => Operation { verb: "create", entity: "", table: "", cost: None },
+                _ => ObservedOperation { verb: "create", entity: "", table: "", cost: None },
             });
             Box::pin(observed(running, async move {
                 for schema in schemas {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use table_store::{
     Error, Result,
     backend::{Backend as _, BackendExt as _, RemoteService, Replication},
-    unstable::observe::{Operation, observed},
+    unstable::observe::{ObservedOperation, observed},
 };
 
 use crate::{
@@ -62,7 +62,8 @@ impl Tables {
     /// # }).unwrap();
     /// ```
     pub async fn health(&self) -> Health {
-        let operation = || Operation { verb: "health", entity: "", table: Head::INFO.layouts[0].table, cost: None };
+        let operation =
+            || ObservedOperation { verb: "health", entity: "", table: Head::INFO.layouts[0].table, cost: None };
         let began = Instant::now();
         let read = observed(self.begin_operation(operation), self.catalog_format()).await;
         let round_trip = began.elapsed();

@@ -17,13 +17,13 @@ use table_store::{
     unstable::{
         RowKeys,
         client::Client,
-        observe::{self, Observer, Operation, Running},
+        observe::{self, ObservedOperation, OperationObserver, Running},
     },
 };
 
 pub use self::{
     lease::Lease,
-    record::{FORMAT, Facts, KEY, LayoutId, Place},
+    record::{FORMAT, Facts, KEY, LayoutId, RecordPlace},
     states::Catalog,
 };
 use self::{
@@ -439,8 +439,9 @@ impl Tables {
     }
 
     /// Begins an operation of a user; `None` if nobody observes it, or if it is a part of another one.
-    pub(crate) fn begin_operation(&self, operation: impl FnOnce() -> Operation) -> Option<Box<Running>> {
-        let begin = || Observer { system: self.0.backend.describe().system, slow: self.0.slow }.begin(operation());
+    pub(crate) fn begin_operation(&self, operation: impl FnOnce() -> ObservedOperation) -> Option<Box<Running>> {
+        let begin =
+            || OperationObserver { system: self.0.backend.describe().system, slow: self.0.slow }.begin(operation());
         observe::is_observed().then(begin)
     }
 

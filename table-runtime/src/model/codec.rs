@@ -82,7 +82,7 @@ fn property_error(
 }
 
 /// Reader from which the derived code reads an entity.
-pub struct RowReader<'a> {
+pub struct EntityReader<'a> {
     context: RowContext<'a>,
     /// Properties after the one that was found last. Rows mostly store properties in the order of the fields.
     rest: PropertiesRef<'a>,
@@ -95,17 +95,17 @@ pub struct RowReader<'a> {
     index: Option<&'static LayoutInfo>,
 }
 
-impl<'a> RowReader<'a> {
+impl<'a> EntityReader<'a> {
     #[inline]
     pub(crate) fn new(table: &'a str, row: &'a RowRef<'a>) -> Self {
         Self { context: RowContext { table, row }, rest: row.properties, found: 0, repeats: false, index: None }
     }
 
     /// Calls `read` with a reader of properties that belong to no row.
-    pub(crate) fn of_properties<T>(properties: PropertiesRef<'_>, read: impl FnOnce(&mut RowReader<'_>) -> T) -> T {
+    pub(crate) fn of_properties<T>(properties: PropertiesRef<'_>, read: impl FnOnce(&mut EntityReader<'_>) -> T) -> T {
         let etag = ETag::from(Ticks::UNIX_EPOCH);
         let row = RowRef { partition_key: "", row_key: "", etag: &etag, timestamp: Ticks::UNIX_EPOCH, properties };
-        read(&mut RowReader::new("", &row))
+        read(&mut EntityReader::new("", &row))
     }
 
     /// Returns a reader of a row of an index, which has the properties that its keys hold.

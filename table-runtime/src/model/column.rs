@@ -5,11 +5,11 @@ use std::{cmp, fmt, iter, marker::PhantomData, ops};
 use table_store::{Condition, Operator, Value, error::PropertyProblem, unstable::limits};
 
 use crate::model::{
-    codec::RowReader,
+    codec::EntityReader,
     entity::TableEntity,
     layout::{Parts, PropertyInfo, Spot, Within, joined},
     property::{
-        ByEquality, ByOrder, Load, Native, OneProperty, Partial, ReadPart, Shape, Store,
+        ByEquality, ByOrder, LoadProperty, Native, OneProperty, PartReader, Partial, Shape, Store,
         shape::{At, Fresh, Place, Root, Step},
     },
     sealed::{Sealed, sealed},
@@ -26,7 +26,7 @@ use crate::model::{
 // It has no bounds: with one, the compiler would report a type that is no property in more places.
 pub struct Column<E, T, const I: usize, M = Free, S = Native, P = Root> {
     name: &'static str,
-    load: Load<T>,
+    load: LoadProperty<T>,
     within: Option<&'static Within>,
     types: PhantomData<fn() -> (E, T, M, S, P)>,
 }
@@ -102,7 +102,7 @@ pub const fn part_column<E, T, const I: usize, M, S: Store<T>, P>() -> Column<E,
 where
     At<E, P, I>: Place,
 {
-    let load = Load::Property(S::load_in, <At<E, P, I> as Place>::PARTS);
+    let load = LoadProperty::Property(S::load_in, <At<E, P, I> as Place>::PARTS);
     let (name, within) = (<At<E, P, I> as Place>::NAME, <At<E, P, I> as Place>::WITHIN);
     Column { name, load, within, types: PhantomData }
 }
@@ -246,13 +246,13 @@ impl HasEquality for ByEquality {}
 
 impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
     #[inline]
-    pub(crate) fn load(self, row: &mut RowReader<'_>) -> table_store::Result<T>
+    pub(crate) fn load(self, row: &mut EntityReader<'_>) -> table_store::Result<T>
     where
         E: TableEntity,
     {
         match self.load {
-            Load::Property(load, parts) => load(self.name, parts, row),
-            Load::Key(part, read) => load_from_key::<E, T>(part, read, row),
+            LoadProperty::Property(load, parts) => load(self.name, parts, row),
+            LoadProperty::Key(part, read) => load_from_key::<E, T>(part, read, row),
         }
     }
 
@@ -278,8 +278,8 @@ impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
 
     const fn parts(self) -> Parts {
         match self.load {
-            Load::Property(_, parts) => parts,
-            Load::Key(..) => &[],
+            LoadProperty::Property(_, parts) => parts,
+            LoadProperty::Key(..) => &[],
         }
     }
 
@@ -292,7 +292,11 @@ impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
 
 /// Reads a field from a part of the primary key, counted over both keys. It is apart from
 /// [`load`](Column::load), which is small enough to be inlined.
-fn load_from_key<E: TableEntity, T>(part: usize, read: ReadPart<T>, row: &mut RowReader<'_>) -> table_store::Result<T> {
+fn load_from_key<E: TableEntity, T>(
+    part: usize,
+    read: PartReader<T>,
+    row: &mut EntityReader<'_>,
+) -> table_store::Result<T> {
     let layout = &E::INFO.layouts[0];
     let (mut key, at, count) = match part.checked_sub(layout.partition.len()) {
         None => (row.partition_key(layout)?, part, layout.partition.len()),
@@ -308,13 +312,16 @@ fn load_from_key<E: TableEntity, T>(part: usize, read: ReadPart<T>, row: &mut Ro
 
 /// Returns the column of a property. `load` is [`Store::LOAD`]: the compiler then has the same message for a type that
 /// cannot be stored as in the other places that use it.
-pub const fn property_column<E, T, const I: usize, M, S>(name: &'static str, load: Load<T>) -> Column<E, T, I, M, S> {
+pub const fn property_column<E, T, const I: usize, M, S>(
+    name: &'static str,
+    load: LoadProperty<T>,
+) -> Column<E, T, I, M, S> {
     Column { name, load, within: None, types: PhantomData }
 }
 
 /// Returns the column of a field that is stored only in a part of the primary key, counted over both keys. It has no name.
-pub const fn key_column<E, T, const I: usize>(part: usize, read: ReadPart<T>) -> Column<E, T, I, InKey> {
-    Column { name: "", load: Load::Key(part, read), within: None, types: PhantomData }
+pub const fn key_column<E, T, const I: usize>(part: usize, read: PartReader<T>) -> Column<E, T, I, InKey> {
+    Column { name: "", load: LoadProperty::Key(part, read), within: None, types: PhantomData }
 }
 
 type ArgOf<'a, T, S> = <S as Store<T>>::Arg<'a>;
@@ -325,7 +332,7 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
         let value = S::arg_value(value).and_then(some).and_then(finite);
         match value {
             Ok(value) => Filter::compare(property, operator, value, self.within),
-            Err(problem) => Filter::refused(Problem::Value(property, problem), 1),
+            Err(problem) => Filter::refused(FilterProblem::Value(property, problem), 1),
         }
     }
 
@@ -458,7 +465,7 @@ fn finite(value: Value) -> Result<Value, PropertyProblem> {
 
 /// Reason why a filter is not a valid condition.
 #[derive(Clone, Debug)]
-pub enum Problem {
+pub enum FilterProblem {
     /// The filter compares a property with a value that no property can hold.
     Value(&'static str, PropertyProblem),
     /// The filter has more comparisons than the service accepts.
@@ -482,7 +489,7 @@ pub enum Problem {
 /// 500. If a filter has to find such rows, write them once with this program.
 #[must_use = "a filter does nothing until a query has it"]
 pub struct Filter<E> {
-    pub(crate) condition: Result<Condition, Problem>,
+    pub(crate) condition: Result<Condition, FilterProblem>,
     /// The condition of the opposite comparisons, which `!` takes. A row without a compared property has neither of the two.
     opposite: Condition,
     /// Number of comparisons, including those of a condition that was dropped because it had too many.
@@ -508,7 +515,7 @@ impl<E> Filter<E> {
         Self { comparisons: condition.comparisons(), condition: Ok(condition), opposite, types: PhantomData }
     }
 
-    fn refused(problem: Problem, comparisons: usize) -> Self {
+    fn refused(problem: FilterProblem, comparisons: usize) -> Self {
         Self { condition: Err(problem), opposite: Condition::NOTHING, comparisons, types: PhantomData }
     }
 
@@ -516,7 +523,7 @@ impl<E> Filter<E> {
     fn join(self, other: Self, joins: [fn(Box<Condition>, Box<Condition>) -> Condition; 2]) -> Self {
         let comparisons = self.comparisons.saturating_add(other.comparisons);
         match (self.condition, other.condition) {
-            (Err(problem @ Problem::Value(..)), _) | (_, Err(problem @ Problem::Value(..))) => {
+            (Err(problem @ FilterProblem::Value(..)), _) | (_, Err(problem @ FilterProblem::Value(..))) => {
                 Self::refused(problem, comparisons)
             }
             // A condition that no query accepts is dropped: otherwise it would be nested as deeply as the list it was
@@ -526,7 +533,7 @@ impl<E> Filter<E> {
                 let opposite = opposite(self.opposite.into(), other.opposite.into());
                 Self { condition: Ok(with(left.into(), right.into())), opposite, comparisons, types: PhantomData }
             }
-            _ => Self::refused(Problem::TooMany, comparisons),
+            _ => Self::refused(FilterProblem::TooMany, comparisons),
         }
     }
 
@@ -589,8 +596,8 @@ impl<E> fmt::Debug for Filter<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.condition {
             Ok(condition) => write!(f, "Filter({condition})"),
-            Err(Problem::Value(name, problem)) => write!(f, "Filter({name}: {problem:?})"),
-            Err(Problem::TooMany) => write!(f, "Filter({} comparisons)", self.comparisons),
+            Err(FilterProblem::Value(name, problem)) => write!(f, "Filter({name}: {problem:?})"),
+            Err(FilterProblem::TooMany) => write!(f, "Filter({} comparisons)", self.comparisons),
         }
     }
 }

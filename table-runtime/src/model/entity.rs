@@ -18,7 +18,7 @@ use table_store::{
 };
 
 use crate::model::{
-    codec::{ElementKeys, OwnerReader, PropertyWriter, RowReader, damaged},
+    codec::{ElementKeys, EntityReader, OwnerReader, PropertyWriter, damaged},
     key::{KeyReader, KeyWriter},
     layout::{Holds, Layout, LayoutInfo, has_property},
     sealed::{Sealed, sealed},
@@ -100,14 +100,14 @@ pub trait TableEntity: Sized + Shared {
     #[doc(hidden)]
     fn element_keys(
         layout: usize,
-        row: &mut RowReader<'_>,
+        row: &mut EntityReader<'_>,
         keys: &mut ElementKeys<'_>,
     ) -> Result<Result<bool, KeyProblem>> {
         let _ = (layout, row, keys);
         Ok(Ok(false))
     }
     #[doc(hidden)]
-    fn read(row: &mut RowReader<'_>) -> Result<Self>;
+    fn read(row: &mut EntityReader<'_>) -> Result<Self>;
     /// Reads a row of an older version: `#[table(from = PostV1)]`.
     #[doc(hidden)]
     fn read_older(row: StoredRow<'_>, version: u32) -> Result<ReadEntity<Self>> {
@@ -271,7 +271,7 @@ pub type LoadedRows = Vec<LoadedRow>;
 
 /// An entity as it was loaded, with the parts that an update needs.
 #[derive(Clone, Debug, Default)]
-pub struct Loaded {
+pub struct LoadedEntity {
     /// Empty if the entity has no indexes.
     pub(crate) rows: LoadedRows,
     /// The time from which on the entity is absent.
@@ -378,7 +378,24 @@ impl<T> Stored<T> {
         this.parts.1.timestamp.to_system().unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    /// Returns the entity alone.
+    /// Returns the entity alone, as `From` does, which each entity implements: `Post::from(stored)`, `stored.into()`.
+    ///
+    /// ```
+    /// use table_runtime::{Result, TableEntity, Tables};
+    ///
+    /// # #[derive(TableEntity)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] id: u32, title: String }
+    /// async fn posts(tables: &Tables) -> Result<Vec<Post>> {
+    ///     let posts = Post::by_key("Marcus").all(tables).await?;
+    ///     Ok(posts.into_iter().map(Post::from).collect())
+    /// }
+    /// # futures::executor::block_on(async {
+    /// # let tables = Tables::in_memory()?;
+    /// # tables.create::<Post>().await?;
+    /// # tables.insert(&Post { author: "Marcus".into(), id: 1, title: "Keys".into() }).await?;
+    /// # assert_eq!(posts(&tables).await?[0].title, "Keys");
+    /// # Ok::<(), table_runtime::Error>(()) }).unwrap();
+    /// ```
     pub fn into_inner(this: Self) -> T {
         this.parts.0
     }
@@ -454,7 +471,7 @@ impl StoredState {
     }
 
     /// Returns the entity as it was loaded, for an update; `None` if only the table knows it.
-    pub fn loaded(&self, entity: &dyn WriteEntity) -> Result<Option<Loaded>, Box<KeyError>> {
+    pub fn loaded(&self, entity: &dyn WriteEntity) -> Result<Option<LoadedEntity>, Box<KeyError>> {
         if self.made {
             return Ok(None);
         }
@@ -463,19 +480,19 @@ impl StoredState {
             Some(loaded) => loaded.clone()?,
             None => loaded_rows(entity)?,
         };
-        Ok(Some(Loaded { rows, unknown: self.unknown.clone(), until: self.until.time(entity) }))
+        Ok(Some(LoadedEntity { rows, unknown: self.unknown.clone(), until: self.until.time(entity) }))
     }
 
     /// Returns the entity as it was loaded, for a deletion, which needs its index rows and its time alone; `None` if only
     /// the table knows them.
-    pub fn loaded_for_deletion(&self, entity: &dyn WriteEntity) -> Result<Option<Loaded>, Box<KeyError>> {
+    pub fn loaded_for_deletion(&self, entity: &dyn WriteEntity) -> Result<Option<LoadedEntity>, Box<KeyError>> {
         let info = entity.info();
         let needs_row = info.layouts.len() > 1 || info.lifecycle.expires.is_some();
-        if needs_row { self.loaded(entity) } else { Ok(Some(Loaded::default())) }
+        if needs_row { self.loaded(entity) } else { Ok(Some(LoadedEntity::default())) }
     }
 }
 
-impl Loaded {
+impl LoadedEntity {
     /// Checks whether the entity was absent for readers at a moment, by the time with which it was loaded.
     pub fn has_expired(&self, now: Ticks) -> bool {
         self.until.is_some_and(|until| until <= now)
@@ -586,7 +603,7 @@ pub fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowK
 pub fn element_keys<E: TableEntity>(layout: usize, row: &RowRef<'_>) -> Result<Vec<RowKeys>> {
     let info = &E::INFO.layouts[layout];
     let mut keys = ElementKeys::new(info, E::INFO.separator, row)?;
-    match E::element_keys(layout, &mut RowReader::new(info.table, row), &mut keys)? {
+    match E::element_keys(layout, &mut EntityReader::new(info.table, row), &mut keys)? {
         Ok(_) => {
             let rows = keys.finish();
             check_element(info, info.table, row, rows.iter().cloned())?;

@@ -117,10 +117,10 @@ macro_rules! date {
             type Arg<'a> = $type;
 
             #[inline]
-            fn to_value(&self) -> crate::model::key::Date {
+            fn to_value(&self) -> crate::model::key::DateParts {
                 let to: fn($type) -> (i32, u8, u8) = $to;
                 let (year, month, day) = to(*self);
-                crate::model::key::Date { year, month, day }
+                crate::model::key::DateParts { year, month, day }
             }
 
             #[inline]
@@ -128,8 +128,8 @@ macro_rules! date {
                 KeyPart::to_value(&arg)
             }
 
-            fn from_key(key: crate::model::key::Date) -> Result<Self, KeyProblem> {
-                let crate::model::key::Date { year, month, day } = key;
+            fn from_key(key: crate::model::key::DateParts) -> Result<Self, KeyProblem> {
+                let crate::model::key::DateParts { year, month, day } = key;
                 let from: fn(i32, u8, u8) -> Option<$type> = $from;
                 let found = || format!("{year:04}-{month:02}-{day:02}");
                 from(year, month, day).ok_or_else(|| KeyProblem::malformed("a date of the calendar", &found()))
@@ -179,15 +179,15 @@ impl KeyPart for rust_decimal::Decimal {
     type Kind = kind::Decimal;
     type Arg<'a> = Self;
 
-    fn to_value(&self) -> crate::model::key::Decimal {
-        crate::model::key::Decimal { mantissa: self.mantissa(), scale: self.scale() }
+    fn to_value(&self) -> crate::model::key::DecimalParts {
+        crate::model::key::DecimalParts { mantissa: self.mantissa(), scale: self.scale() }
     }
 
     fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as Kind>::Value<'a> {
         KeyPart::to_value(&arg)
     }
 
-    fn from_key(key: crate::model::key::Decimal) -> Result<Self, KeyProblem> {
+    fn from_key(key: crate::model::key::DecimalParts) -> Result<Self, KeyProblem> {
         // With all zeros at its end, a number may have more digits than the type holds.
         let held = key.shorter_forms().find_map(|form| Self::try_from_i128_with_scale(form.mantissa, form.scale).ok());
         held.ok_or_else(|| KeyProblem::malformed("a `Decimal`", &key.to_string()))

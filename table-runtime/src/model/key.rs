@@ -37,13 +37,13 @@ use std::borrow::Cow;
 #[doc(inline)]
 pub use table_store::error::KeyProblem;
 
-pub use date::Date;
-pub use decimal::{Decimal, Unscaled};
+pub use date::DateParts;
+pub use decimal::{DecimalParts, Unscaled};
 pub use encoding::{
     Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, PartSink, Plain, Prefixed,
     Ranged, Raw, Reverse, ReverseTime, Scale, Separated, Textual, Time, Uppercase,
 };
-pub use integer::Integer;
+pub use integer::IntegerType;
 pub use reader::KeyReader;
 pub(crate) use reader::RowContext;
 #[doc(inline)]
@@ -143,13 +143,13 @@ pub mod kind {
 
     use table_store::{Guid, Properties, Ticks, ValueRef, error::PropertyProblem};
 
-    use super::{Date as CivilDate, Decimal as DecimalNumber, Kind, UnixTime, pointer};
+    use super::{DateParts, DecimalParts, Kind, UnixTime, pointer};
     use crate::model::sealed::sealed;
 
     /// Examples: 2010-05-28, and noon of that day.
-    const DATE: CivilDate = CivilDate { year: 2010, month: 5, day: 28 };
+    const DATE: DateParts = DateParts { year: 2010, month: 5, day: 28 };
     const NOON: UnixTime = UnixTime { seconds: 1_275_048_000, nanoseconds: 0 };
-    const SEVEN: DecimalNumber = DecimalNumber { mantissa: 7, scale: 0 };
+    const SEVEN: DecimalParts = DecimalParts { mantissa: 7, scale: 0 };
     /// An example of a random GUID.
     const GUID: Guid = Guid::from_bytes(0x3f25_04e0_4f89_41d3_9a0c_0305_e82c_3301_u128.to_be_bytes());
 
@@ -222,11 +222,11 @@ pub mod kind {
     by_value! {
         Character: "character", char, char, 'a', store_character load_character, [];
         Name: "name", &'static str, Cow<'a, str>, "Name", store_text load_text, [];
-        Integer<T>: T::NAME, T, T, T::SEVEN, store_integer load_integer, [<T: super::Integer>];
-        Decimal: "decimal", DecimalNumber, DecimalNumber, SEVEN, store_decimal load_decimal, [];
+        Integer<T>: T::NAME, T, T, T::SEVEN, store_integer load_integer, [<T: super::IntegerType>];
+        Decimal: "decimal", DecimalParts, DecimalParts, SEVEN, store_decimal load_decimal, [];
         Id: "guid", Guid, Guid, GUID, store_id load_id, [];
         Instant: "time", UnixTime, Ticks, NOON, store_instant load_instant, [];
-        Date: "date", CivilDate, CivilDate, DATE, store_date load_date, [];
+        Date: "date", DateParts, DateParts, DATE, store_date load_date, [];
         Bool: "bool", bool, bool, true, store_bool load_bool, [];
     }
 }

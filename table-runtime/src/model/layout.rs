@@ -18,7 +18,7 @@ mod time_part;
 mod whole;
 
 pub use apart::told_apart;
-pub use change::{Fields, recorded, written};
+pub use change::{ChangedFields, recorded, written};
 pub use collision::KeyPattern;
 pub use const_str::same_names;
 pub use encoding::{Encoding, lossy_layouts};
@@ -32,11 +32,11 @@ pub use recorded::{
     EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart, RecordedSlice,
     RecordedWhen,
 };
-pub use shape::Shape;
+pub use shape::RowShape;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit, is_table_of};
 pub use stored::{Parts, count_of_parts, decisive, field_at, has_property, is_always, joined, part_name, stored};
 pub use table_store::PropertyType;
 pub use time_part::TimePart;
 pub use whole::{
-    Leaf, RecordedWhole, Seen, Spot, Switch, Within, absence_name, leaves, left_over, recorded_wholes, switches,
+    Leaf, RecordedWhole, Seen, Spot, WholeSwitch, Within, absence_name, leaves, left_over, recorded_wholes, switches,
 };

@@ -14,7 +14,7 @@ use std::{borrow::Cow, time::Duration};
 use table_store::{Guid, PropertyType, Ticks, Value, ValueRef, unstable::one_of};
 
 use crate::model::{
-    codec::{PropertyWriter, RowReader},
+    codec::{EntityReader, PropertyWriter},
     key::KeyReader,
     layout::{Parts, PropertyInfo},
     sealed::{Sealed, sealed},
@@ -25,7 +25,7 @@ pub use large::Large;
 pub use nested::NoValue;
 use nested::name_of;
 pub use shape::{Fields, OneProperty, Partial, Shape, Single};
-pub use store::{AsJson, AsText, Defaulted, Json, Native, OptionText, Scaled, Store, Text};
+pub use store::{AsJson, AsText, Defaulted, DisplayText, Json, Native, OptionText, Scaled, Store};
 #[doc(inline)]
 pub use table_store::error::PropertyProblem;
 
@@ -155,14 +155,14 @@ pub trait Property: Sized {
 
     #[doc(hidden)]
     #[cfg_attr(not(debug_assertions), inline(always))]
-    #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `RowReader::property`")]
-    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<Self> {
+    #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `EntityReader::property`")]
+    fn load_in(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> table_store::Result<Self> {
         row.property(name_of(name, parts), Self::TYPE, |value| Self::from_value(value))
     }
 
     /// Reads an `Option` of a type that is stored as several properties.
     #[doc(hidden)]
-    fn load_option(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<Option<Self>> {
+    fn load_option(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> table_store::Result<Option<Self>> {
         Self::load_in(name, parts, row).map(Some)
     }
 }
@@ -200,23 +200,23 @@ pub(crate) fn found(value: Option<ValueRef<'_>>) -> String {
 }
 
 /// Function that reads a column from a row.
-pub enum Load<T> {
+pub enum LoadProperty<T> {
     /// The function that reads the properties of a field, with the field's name, and the parts of its type.
-    Property(fn(&'static str, Parts, &mut RowReader<'_>) -> table_store::Result<T>, Parts),
+    Property(fn(&'static str, Parts, &mut EntityReader<'_>) -> table_store::Result<T>, Parts),
     /// The part of the primary key, counted over both keys, and the function that reads it.
-    Key(usize, ReadPart<T>),
+    Key(usize, PartReader<T>),
 }
 
-impl<T> Clone for Load<T> {
+impl<T> Clone for LoadProperty<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Load<T> {}
+impl<T> Copy for LoadProperty<T> {}
 
 /// Function that reads a field from the next part of a key, which may be the last one.
-pub type ReadPart<T> = fn(&mut KeyReader<'_>, bool) -> table_store::Result<T>;
+pub type PartReader<T> = fn(&mut KeyReader<'_>, bool) -> table_store::Result<T>;
 
 /// A field with `#[property(skip)]`.
 #[diagnostic::on_unimplemented(
@@ -282,7 +282,7 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `EntityReader::property`")]
     fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
         value.map(|value| T::from_value(Some(value))).transpose()
     }
@@ -306,8 +306,8 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `RowReader::property`")]
-    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<Self> {
+    #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `EntityReader::property`")]
+    fn load_in(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> table_store::Result<Self> {
         if T::PARTS.is_empty() {
             row.property(name_of(name, parts), Self::TYPE, Self::from_value)
         } else {
@@ -393,7 +393,7 @@ macro_rules! by_value {
             }
 
             #[cfg_attr(not(debug_assertions), inline(always))]
-            #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+            #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `EntityReader::property`")]
             fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
                 let read: fn(ValueRef<'_>) -> Option<Self> = $read;
                 value.and_then(read).ok_or_else(|| misfit::<Self>(value))
@@ -487,7 +487,7 @@ macro_rules! borrowed {
             }
 
             #[cfg_attr(not(debug_assertions), inline(always))]
-            #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+            #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `EntityReader::property`")]
             fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
                 match value {
                     Some(ValueRef::$variant(value)) => Ok(value.to_owned().into()),
@@ -564,7 +564,7 @@ where
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `RowReader::property`")]
+    #[allow(clippy::inline_always, reason = "then the type of the value is a constant: see `EntityReader::property`")]
     fn from_value(value: Option<ValueRef<'_>>) -> Result<Self, PropertyProblem> {
         match value {
             Some(ValueRef::Binary(value)) => Ok(Self::of_bytes(value.to_owned())),

@@ -10,7 +10,7 @@ use crate::{
         sealed::{Sealed, sealed},
     },
     query::Done,
-    read::{Plan, Reached},
+    read::{Plan, ReachedPartitions},
 };
 
 /// Access to a partition that is not known yet. The partition key is computed from the value of the row key's first
@@ -54,7 +54,7 @@ pub trait Opened: AnyAccess {
     type Cost: Cost;
 
     #[doc(hidden)]
-    const REACHED: Reached;
+    const REACHED: ReachedPartitions;
 }
 
 /// An access that accepts a value for the next part, which has the kind `K`.
@@ -101,19 +101,19 @@ macro_rules! opened {
         impl<$($n)*> Opened for $access {
             type Cost = $cost;
 
-            const REACHED: Reached = $reached;
+            const REACHED: ReachedPartitions = $reached;
         }
     )*};
 }
 
 opened! {
-    Range: Self, Reached::One, [];
-    Lookups: Self, Reached::One, [];
-    PartitionScan: Self, Reached::One, [];
-    PartitionRange: Self, Reached::Range, [];
-    TableScan: Self, Reached::All, [];
-    FanOut<N>: Self, Reached::Buckets(N), [const N: usize];
-    Spread<N, H, To>: FanOut<N>, Reached::Buckets(N), [const N: usize, H, To];
+    Range: Self, ReachedPartitions::One, [];
+    Lookups: Self, ReachedPartitions::One, [];
+    PartitionScan: Self, ReachedPartitions::One, [];
+    PartitionRange: Self, ReachedPartitions::Range, [];
+    TableScan: Self, ReachedPartitions::All, [];
+    FanOut<N>: Self, ReachedPartitions::Buckets(N), [const N: usize];
+    Spread<N, H, To>: FanOut<N>, ReachedPartitions::Buckets(N), [const N: usize, H, To];
 }
 
 macro_rules! points {

@@ -21,7 +21,7 @@ use crate::{
         cost::{self, Cost as _},
         returned::ReturnsNothingOfRow,
     },
-    read::{FoundRow, OnUnreadable, OnePage, Plan, Reached, Source, skip_or_fail},
+    read::{FoundRow, OnUnreadable, OnePage, Plan, ReachedPartitions, Source, skip_or_fail},
 };
 
 /// A query whose type has only its results, such as `BoxedRows<Stored<Post>>`: a function can return it, a struct can
@@ -72,7 +72,7 @@ use crate::{
 #[must_use = "a query does nothing until it is run, with `all`, `first`, `stream`, `page` or `count`"]
 pub struct BoxedRows<T> {
     plan: Plan,
-    reads: Reads,
+    reads: Reading,
     /// Adds a found row to the results if it is a match, and returns whether it is one.
     give: Give<T>,
     is_match: IsMatch,
@@ -85,24 +85,24 @@ type Give<T> = fn(&FoundRow<'_>, &mut Vec<T>) -> Result<bool>;
 
 /// Rows that a query reads.
 #[derive(Clone, Copy)]
-enum Reads {
+enum Reading {
     /// The row with both keys of the plan.
     Point,
     /// The rows in these partitions, with the name of their cost class.
-    Rows(Reached, fn() -> Cow<'static, str>),
+    Rows(ReachedPartitions, fn() -> Cow<'static, str>),
 }
 
 impl<T: Send + 'static> BoxedRows<T> {
     pub(super) fn of_rows<V: OwnedView<Item = T>>(
         plan: Plan,
-        reached: Reached,
+        reached: ReachedPartitions,
         cost: fn() -> Cow<'static, str>,
     ) -> Self {
-        Self { plan, reads: Reads::Rows(reached, cost), give: give::<V>, is_match: is_match::<V> }
+        Self { plan, reads: Reading::Rows(reached, cost), give: give::<V>, is_match: is_match::<V> }
     }
 
     pub(super) fn of_point<V: OwnedView<Item = T>>(plan: Plan) -> Self {
-        Self { plan, reads: Reads::Point, give: give::<V>, is_match: is_match::<V> }
+        Self { plan, reads: Reading::Point, give: give::<V>, is_match: is_match::<V> }
     }
 
     /// Limits the query to `count` rows in all.
@@ -162,10 +162,10 @@ impl<T: Send + 'static> BoxedRows<T> {
     pub(super) fn stream_or_skip(self, tables: &Tables, skip: Option<OnUnreadable<'static>>) -> Entities<T> {
         let (table, running) = (self.plan.table(), self.begin(tables, "stream"));
         match self.reads {
-            Reads::Rows(reached, _) => {
+            Reading::Rows(reached, _) => {
                 Entities::new(table, running, Source::new(&self.plan, tables, reached), self.give, skip)
             }
-            Reads::Point => {
+            Reading::Point => {
                 let tables = tables.clone();
                 Entities::once(table, running, async move {
                     let mut items = Vec::new();
@@ -196,7 +196,7 @@ impl<T: Send + 'static> BoxedRows<T> {
         if size == 0 {
             self.plan.refuse("a page of 0 rows has no next one".to_owned());
         }
-        let Reads::Rows(reached, _) = self.reads else {
+        let Reading::Rows(reached, _) = self.reads else {
             // A point has no second page, so no cursor is one of its own.
             let other = cursor.map(|_| Error::from(ParseCursorError::OtherQuery));
             return Box::pin(observed(running, async move {
@@ -244,7 +244,7 @@ impl<T: Send + 'static> BoxedRows<T> {
         let running = self.begin(tables, "for_each");
         Box::pin(observed(running, async move {
             let mut items = Vec::new();
-            let Reads::Rows(reached, _) = self.reads else {
+            let Reading::Rows(reached, _) = self.reads else {
                 self.read(tables, &mut items, skip).await?;
                 items.into_iter().for_each(each);
                 return Ok(());
@@ -273,7 +273,7 @@ impl<T: Send + 'static> BoxedRows<T> {
     ) -> BoxFuture<'t, Result<usize>> {
         let running = self.begin(tables, "count");
         Box::pin(observed(running, async move {
-            let Reads::Rows(reached, _) = self.reads else {
+            let Reading::Rows(reached, _) = self.reads else {
                 let counts = self.plan.take != Some(0);
                 let exists =
                     counts && or_skip(&self.plan, point::exists(&self.plan, tables, self.is_match), skip).await?;
@@ -292,16 +292,16 @@ impl<T: Send + 'static> BoxedRows<T> {
     /// Describes the requests that the query will send to the store.
     pub fn explain(&self) -> Explain {
         match self.reads {
-            Reads::Rows(reached, cost) => Explain::of_rows(cost(), &self.plan, reached),
-            Reads::Point => Explain::of_point(&self.plan),
+            Reading::Rows(reached, cost) => Explain::of_rows(cost(), &self.plan, reached),
+            Reading::Point => Explain::of_point(&self.plan),
         }
     }
 
     /// Begins an operation of a user; `None` if nobody observes it.
     fn begin(&self, tables: &Tables, verb: &'static str) -> Option<Box<Running>> {
         let cost = match self.reads {
-            Reads::Rows(_, cost) => cost,
-            Reads::Point => cost::Point::name,
+            Reading::Rows(_, cost) => cost,
+            Reading::Point => cost::Point::name,
         };
         self.plan.begin(tables, verb, cost)
     }
@@ -309,9 +309,9 @@ impl<T: Send + 'static> BoxedRows<T> {
     async fn read(&self, tables: &Tables, items: &mut Vec<T>, skip: Option<OnUnreadable<'_>>) -> Result<()> {
         let mut read = |found: &FoundRow<'_>| (self.give)(found, items);
         match self.reads {
-            Reads::Rows(reached, _) => Source::new(&self.plan, tables, reached)?.read_all(read, skip).await,
-            Reads::Point if self.plan.take == Some(0) => Ok(()),
-            Reads::Point => or_skip(&self.plan, point::find(&self.plan, tables, &mut read), skip).await,
+            Reading::Rows(reached, _) => Source::new(&self.plan, tables, reached)?.read_all(read, skip).await,
+            Reading::Point if self.plan.take == Some(0) => Ok(()),
+            Reading::Point => or_skip(&self.plan, point::find(&self.plan, tables, &mut read), skip).await,
         }
     }
 }

@@ -6,7 +6,7 @@ use table_store::{Ticks, ValueRef, backend::Scan};
 
 use crate::{
     model::cost::{self, Cost as _},
-    read::{Plan, Reached, Slices},
+    read::{Plan, ReachedPartitions, Slices},
 };
 
 /// Description of the requests that a query will send to the store. `Display` writes it in one or two lines, and says
@@ -54,7 +54,7 @@ pub struct Explain {
 
 impl Explain {
     /// Describes a query of rows.
-    pub(super) fn of_rows(cost: Cow<'static, str>, plan: &Plan, reached: Reached) -> Self {
+    pub(super) fn of_rows(cost: Cow<'static, str>, plan: &Plan, reached: ReachedPartitions) -> Self {
         let cost = match cost {
             // The index rows hold all that the query needs, so no entity is looked up.
             lookups if lookups == cost::Lookups::name() && plan.is_covered() => cost::Range::name(),
@@ -62,7 +62,7 @@ impl Explain {
         };
         let problem = plan.checked_scans(reached).err().map(|error| error.to_string());
         let (scan, take) = (plan.explained_scan(reached), plan.take);
-        let each = if let Reached::Buckets(count) = reached { count } else { 1 };
+        let each = if let ReachedPartitions::Buckets(count) = reached { count } else { 1 };
         let slices = Slices::new(plan, reached, &scan.rows).map(|slices| slices.explained(each, take));
         let (tables, least) = match slices {
             Some((tables, least)) => (tables.into_iter().map(Cow::from).collect(), least),
@@ -81,9 +81,9 @@ impl Explain {
             hides: plan.visible().hides(),
             elements: plan.layout().each().filter(|_| plan.repeats()),
             partitions: match reached {
-                Reached::One => Some(1),
-                Reached::Buckets(count) => Some(count),
-                Reached::Range | Reached::All => None,
+                ReachedPartitions::One => Some(1),
+                ReachedPartitions::Buckets(count) => Some(count),
+                ReachedPartitions::Range | ReachedPartitions::All => None,
             },
             take,
             keys: None,

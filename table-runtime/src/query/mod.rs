@@ -32,7 +32,7 @@ pub use pages::{Entities, PageOf};
 pub use partitions::PartitionOrder;
 pub use parts::{Done, HasPart, Part, Primary, Rest, Sorted, Unique};
 pub use point::{Lookup, OwnKey, Point, PointKey};
-pub use projection::{Borrowed, Lacks, Projection, SameAs, Selection, borrow, check_borrowed, project, selected_at};
+pub use projection::{Borrowed, Lacks, Projection, SameAs, Selectable, borrow, check_borrowed, project, selected_at};
 pub use rows::{OneEntity, Rows};
 pub use skip::{Boxable, SkipUnreadable};
 pub use view::{BorrowsFromRows, OwnedView, View};

@@ -7,7 +7,7 @@ use table_store::Result;
 use super::{
     Bounds, Done, Entities, Part, QueryBuilder, Rows,
     boxed::give,
-    pages::{Step, StepRows},
+    pages::{PageStep, StepRows},
 };
 use crate::{
     client::tables::Tables,
@@ -17,7 +17,7 @@ use crate::{
         key::{KeyPart, Ordered, Ranged},
         sealed::Sealed,
     },
-    read::{FoundRow, Plan, Reached, Source},
+    read::{FoundRow, Plan, ReachedPartitions, Source},
 };
 
 /// Parts of a partition key, of which the first has an order: `by_partitions` takes a range of its values.
@@ -109,7 +109,7 @@ impl Tables {
         Entities::in_steps(plan.table(), running, plan, move |mut plan| {
             let tables = tables.clone();
             async move {
-                let mut step = Step::default();
+                let mut step = PageStep::default();
                 let next = async {
                     let mut partition = None;
                     let give = |found: &FoundRow<'_>, items: &mut Vec<_>| -> Result<bool> {
@@ -120,7 +120,7 @@ impl Tables {
                         Ok(is_match)
                     };
                     let mut visit = StepRows { step: &mut step, give };
-                    Source::new(&plan, &tables, Reached::Range)?.next(&mut visit).await?;
+                    Source::new(&plan, &tables, ReachedPartitions::Range)?.next(&mut visit).await?;
                     Ok(partition.map(|partition| {
                         plan.after_partition(partition);
                         plan

@@ -9,7 +9,7 @@ use table_store::{
     unstable::observe::{Running, observed},
 };
 
-use super::{BoxedRows, Explain, HasPart, OneEntity, OwnedView, Primary, Query, Selection, View, view::is_match};
+use super::{BoxedRows, Explain, HasPart, OneEntity, OwnedView, Primary, Query, Selectable, View, view::is_match};
 use crate::{
     client::{pacing, tables::Tables},
     model::{
@@ -163,7 +163,7 @@ impl<V: View, W> Point<V, W> {
     pub fn select<S>(mut self) -> Point<S::Selected, W>
     where
         V: View<Entity: OneEntity>,
-        S: Selection<V::Entity>,
+        S: Selectable<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, false)));
         Point::new(self.plan)
@@ -213,7 +213,7 @@ impl<V: View> Point<V, Lookup> {
     pub fn select_unchecked<S>(mut self) -> Point<S::Selected, Lookup>
     where
         V: View<Entity: OneEntity>,
-        S: Selection<V::Entity>,
+        S: Selectable<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, true)));
         Point::new(self.plan)

@@ -10,7 +10,7 @@ use table_store::{
 use super::View;
 use crate::{
     model::{
-        codec::{PropertyWriter, RowReader, check_lossy_parts},
+        codec::{EntityReader, PropertyWriter, check_lossy_parts},
         column::{Column, Free, InKey, Indexed},
         entity::{self, TableEntity},
         key::{KeyReader, RowContext},
@@ -41,9 +41,9 @@ use crate::{
 ///
 /// A key holds some characters of a text as escapes. A `Cow` of such a text is owned, and it is borrowed from any other
 /// key. A key part that is folded, such as `lowercase`, is also stored as a property, and is read from there.
-pub trait Projection<E>: View<Entity = E> + Selection<E, Selected = Self> {
+pub trait Projection<E>: View<Entity = E> + Selectable<E, Selected = Self> {
     #[doc(hidden)]
-    fn read<'r>(row: &mut RowReader<'r>) -> Result<Self::Row<'r>>;
+    fn read<'r>(row: &mut EntityReader<'r>) -> Result<Self::Row<'r>>;
 }
 
 /// What [`select`](crate::Rows::select) takes: a [`Projection`].
@@ -56,7 +56,7 @@ pub trait Projection<E>: View<Entity = E> + Selection<E, Selected = Self> {
     note = "write `#[derive(Projection)] #[projection(of = {E})]` on a struct of some of its fields",
     note = "a group has no `select`: query one of its entities"
 )]
-pub trait Selection<E> {
+pub trait Selectable<E> {
     /// The projection itself.
     type Selected: View<Entity = E>;
     /// Properties of the fields, in their order; the name is empty for a field that only the key holds.
@@ -133,7 +133,7 @@ impl<T> Lacks<Option<T>, Option<T>> for Partial {
 #[inline]
 pub fn project<P, E: TableEntity, T: SameAs<P, M>, const I: usize, M, S, Q>(
     column: Column<E, T, I, M, S, Q>,
-    row: &mut RowReader<'_>,
+    row: &mut EntityReader<'_>,
 ) -> Result<P> {
     let Some(within) = column.within() else {
         return T::project(|| Ok(true), || column.load(row));
@@ -142,7 +142,7 @@ pub fn project<P, E: TableEntity, T: SameAs<P, M>, const I: usize, M, S, Q>(
     T::project(
         || Ok(seen.is_some()),
         || match &seen {
-            Some(Seen::OfDefault(default)) => RowReader::of_properties(default.as_ref(), |row| column.load(row)),
+            Some(Seen::OfDefault(default)) => EntityReader::of_properties(default.as_ref(), |row| column.load(row)),
             _ => column.load(row),
         },
     )
@@ -188,7 +188,7 @@ where
 )]
 pub trait Borrowed<'r, T, M, S>: Sized {
     #[doc(hidden)]
-    fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self>;
+    fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut EntityReader<'r>) -> Result<Self>;
 
     /// Returns the field of a row that lacks what is around it.
     #[doc(hidden)]
@@ -248,7 +248,7 @@ macro_rules! borrowed {
         #[diagnostic::do_not_recommend]
         impl<'r, T: Lends<Of = $of>, M: InRow, S: Unchanged> Borrowed<'r, T, M, S> for $type {
             #[inline]
-            fn read<E: TableEntity>(name: PropertyName<'static>, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
+            fn read<E: TableEntity>(name: PropertyName<'static>, _: &str, row: &mut EntityReader<'r>) -> Result<Self> {
                 row.property(name, T::TYPE, |value| match value {
                     Some(ValueRef::$variant(value)) => Ok(value.into()),
                     None if S::DEFAULTED => Ok($empty.into()),
@@ -263,7 +263,7 @@ macro_rules! borrowed {
             Option<T>: Property,
         {
             #[inline]
-            fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
+            fn read<E: TableEntity>(name: PropertyName<'static>, field: &str, row: &mut EntityReader<'r>) -> Result<Self> {
                 <Self as Borrowed<'r, Option<T>, Free, S>>::read::<E>(name, field, row)
             }
 
@@ -278,7 +278,7 @@ macro_rules! borrowed {
             Option<T>: Property,
         {
             #[inline]
-            fn read<E: TableEntity>(name: PropertyName<'static>, _: &str, row: &mut RowReader<'r>) -> Result<Self> {
+            fn read<E: TableEntity>(name: PropertyName<'static>, _: &str, row: &mut EntityReader<'r>) -> Result<Self> {
                 row.property(name, T::TYPE, |value| match value {
                     Some(ValueRef::$variant(value)) => Ok(Some(value.into())),
                     None => Ok(None),
@@ -301,7 +301,7 @@ borrowed! {
 
 #[diagnostic::do_not_recommend]
 impl<'r, T: Lends<Of = str>, S> Borrowed<'r, T, InKey, S> for Cow<'r, str> {
-    fn read<E: TableEntity>(_: PropertyName<'static>, field: &str, row: &mut RowReader<'r>) -> Result<Self> {
+    fn read<E: TableEntity>(_: PropertyName<'static>, field: &str, row: &mut EntityReader<'r>) -> Result<Self> {
         row.key_text(&E::INFO.layouts[0], E::INFO.separator, field)
     }
 }
@@ -327,7 +327,7 @@ pub const fn check_borrowed(within: Option<&Within>) {
 pub fn borrow<'r, P: Borrowed<'r, T, M, S>, E: TableEntity, T, const I: usize, M, S, Q>(
     column: Column<E, T, I, M, S, Q>,
     field: &'static str,
-    row: &mut RowReader<'r>,
+    row: &mut EntityReader<'r>,
 ) -> Result<P>
 where
     At<E, Q, I>: Place,
@@ -361,7 +361,7 @@ impl FoundRow<'_> {
                 return Ok(false);
             }
         }
-        let mut reader = RowReader::new(self.table, self.row);
+        let mut reader = EntityReader::new(self.table, self.row);
         let read = match E::INFO.version {
             1 => <P as Projection<E>>::read(&mut reader),
             _ => {
@@ -430,7 +430,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &Fou
     }
     let properties = with_values.as_ref().map_or(row.properties, Properties::as_ref);
     let row = RowRef { partition_key: &keys.0, row_key: &keys.1, properties, ..row };
-    let mut reader = RowReader::new(E::INFO.layouts[0].table, &row).of_index(info);
+    let mut reader = EntityReader::new(E::INFO.layouts[0].table, &row).of_index(info);
     let projected = <P as Projection<E>>::read(&mut reader)?;
     reader.finish()?;
     give(projected);

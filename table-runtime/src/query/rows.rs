@@ -13,7 +13,7 @@ use table_store::{
 
 use super::{
     Access, AnyAccess, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
-    PrefixAccess, Query, Rest, Selection, SkipUnreadable, Sorted, View, view::is_match,
+    PrefixAccess, Query, Rest, Selectable, SkipUnreadable, Sorted, View, view::is_match,
 };
 use crate::{
     client::tables::Tables,
@@ -121,7 +121,7 @@ impl<V, T, N, R: Rest, A> Rows<V, (Part<T, N>, R), A> {
     {
         let (from, to) = bounds.bounds();
         let bounds = (from.map(T::arg_value), to.map(T::arg_value));
-        self.plan.push_range::<T::Kind, Encoding<T, N, R>>(bounds, R::LAST, Encoding::<T, N, R>::DESCENDING);
+        self.plan.push_range::<T::Kind, EncodingOf<T, N, R>>(bounds, R::LAST, EncodingOf::<T, N, R>::DESCENDING);
         Rows::new(self.plan)
     }
 }
@@ -150,7 +150,7 @@ impl<E: TableEntity> OneEntity for E {
 /// Columns of a view's entity.
 pub(super) type Columns<V> = <<V as View>::Entity as OneEntity>::Columns;
 
-type Encoding<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
+type EncodingOf<T, N, R> = <(Part<T, N>, R) as Sorted>::Encoding;
 
 /// Methods that narrow a key, for a query with no part left. They exist for the error message of [`HasPart`]. They
 /// return any type, so that the compiler reports no further error.
@@ -262,7 +262,7 @@ impl<V, P, A> Rows<V, P, A> {
     pub fn select<S>(mut self /* no closure: `.select::<Title>()` */) -> Rows<S::Selected, P, A>
     where
         V: View<Entity: OneEntity>,
-        S: Selection<V::Entity>,
+        S: Selectable<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, false)));
         Rows::new(self.plan)
@@ -569,7 +569,7 @@ impl<V: View, P> Rows<V, P, cost::Lookups> {
     pub fn select_unchecked<S>(mut self) -> Rows<S::Selected, P, cost::Lookups>
     where
         V: View<Entity: OneEntity>,
-        S: Selection<V::Entity>,
+        S: Selectable<V::Entity>,
     {
         self.plan.select(Some(SelectedProperties::new(S::PROPERTIES, true)));
         Rows::new(self.plan)

@@ -39,7 +39,7 @@ pub struct PointerReader {
     /// Index rows that were read, and whose entities are not being read yet.
     rows: VecDeque<IndexRow>,
     /// Entities that are being read.
-    reads: FuturesOrdered<BoxFuture<'static, Result<Read>>>,
+    reads: FuturesOrdered<BoxFuture<'static, Result<LookupRead>>>,
     /// List row at which a cursor ended, and the row key of the last entity that was returned from it.
     resumed: Option<(RowKeys, String)>,
 }
@@ -51,7 +51,7 @@ enum IndexRow {
 }
 
 /// What was read through an index row.
-enum Read {
+enum LookupRead {
     Entity(Pointer, Option<Row>),
     /// The index row with these keys cannot be read.
     Unreadable(RowKeys, Error),
@@ -105,12 +105,12 @@ impl PointerReader {
                     self.reads.push_back(Box::pin(async move {
                         let row =
                             tables.reader().get(table, &pointer.to.partition_key, &pointer.to.row_key, None).await?;
-                        Ok(Read::Entity(pointer, row))
+                        Ok(LookupRead::Entity(pointer, row))
                     }));
                 }
                 Some(IndexRow::List(row)) => self.expand(row).await?,
                 Some(IndexRow::Unreadable(keys, error)) => {
-                    self.reads.push_back(Box::pin(future::ready(Ok(Read::Unreadable(keys, error)))));
+                    self.reads.push_back(Box::pin(future::ready(Ok(LookupRead::Unreadable(keys, error)))));
                 }
                 None => break,
             }
@@ -128,9 +128,9 @@ impl PointerReader {
             slice: None,
         };
         let (position, error) = match next? {
-            Read::Unreadable(keys, error) => (at(keys, None), error),
-            Read::Entity(_, None) => return Ok(Some(false)),
-            Read::Entity(pointer, Some(row)) => match self.visit(&pointer, row.as_ref(), once, visit) {
+            LookupRead::Unreadable(keys, error) => (at(keys, None), error),
+            LookupRead::Entity(_, None) => return Ok(Some(false)),
+            LookupRead::Entity(pointer, Some(row)) => match self.visit(&pointer, row.as_ref(), once, visit) {
                 Err(error) if is_unreadable(&error) => {
                     let Pointer { from, to, is_list } = pointer;
                     (at(from, is_list.then_some(to.row_key)), error)

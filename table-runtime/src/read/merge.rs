@@ -13,7 +13,7 @@ use std::{
 use table_store::{
     Result, RowRef, RowSet,
     backend::{BoxFuture, Scan},
-    unstable::{Progress, client::Client, order},
+    unstable::{ScanProgress, client::Client, order},
 };
 
 use super::stages::{OnTableRow, PageDemand};
@@ -26,13 +26,13 @@ const MAX_BUFFERED_ROWS: usize = 100_000;
 pub(super) struct Merge {
     lanes: Vec<Lane>,
     /// Next row of each scan whose next row is known.
-    heads: BinaryHeap<Head>,
+    heads: BinaryHeap<MergeHead>,
 }
 
 /// One of the scans, and its rows that were read and not yet returned.
 struct Lane {
     scan: Scan,
-    progress: Progress,
+    progress: ScanProgress,
     rows: RowSet,
     /// Index of the next row in `rows`.
     at: usize,
@@ -41,7 +41,7 @@ struct Lane {
 }
 
 /// Position of a row in the order of all rows. The greatest comes first, because the heap returns its greatest element.
-struct Head {
+struct MergeHead {
     row_key: String,
     lane: usize,
 }
@@ -49,7 +49,7 @@ struct Head {
 impl Merge {
     pub(super) fn new(scans: Vec<Scan>) -> Self {
         let lane = |scan| {
-            let (progress, rows, ahead) = (Progress::default(), RowSet::default(), RowSet::default());
+            let (progress, rows, ahead) = (ScanProgress::default(), RowSet::default(), RowSet::default());
             Lane { scan, progress, rows, at: 0, ahead }
         };
         Self { lanes: scans.into_iter().map(lane).collect(), heads: BinaryHeap::new() }
@@ -139,9 +139,9 @@ impl Lane {
         !self.progress.has_ended() && self.ahead.is_empty() && self.buffered() <= self.rows.len() / 4
     }
 
-    fn head(&self, lane: usize) -> Option<Head> {
+    fn head(&self, lane: usize) -> Option<MergeHead> {
         let row: RowRef<'_> = self.rows.get(self.at)?;
-        Some(Head { row_key: row.row_key.to_owned(), lane })
+        Some(MergeHead { row_key: row.row_key.to_owned(), lane })
     }
 
     fn advance(&mut self) {
@@ -167,22 +167,22 @@ impl Lane {
     }
 }
 
-impl Ord for Head {
+impl Ord for MergeHead {
     fn cmp(&self, other: &Self) -> Ordering {
         order::compare(&other.row_key, &self.row_key).then(other.lane.cmp(&self.lane))
     }
 }
 
-impl PartialOrd for Head {
+impl PartialOrd for MergeHead {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Head {
+impl PartialEq for MergeHead {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Head {}
+impl Eq for MergeHead {}

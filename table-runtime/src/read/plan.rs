@@ -8,7 +8,7 @@ use table_store::{
     error::{KeyError, KeyProblem, LimitError, PropertyProblem, QueryError},
     unstable::{
         RowKeys, limits,
-        observe::{Operation, Running},
+        observe::{ObservedOperation, Running},
         order,
     },
 };
@@ -29,7 +29,7 @@ use crate::{
 
 /// Partitions that a query reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum ReachedPartitions {
     /// The partition that the plan names.
     One,
     /// So many hash partitions, whose keys begin with the partition key in the plan.
@@ -181,8 +181,8 @@ impl Plan {
     }
 
     /// Returns a user's operation that runs the query.
-    pub fn operation(&self, verb: &'static str, cost: Cow<'static, str>) -> Operation {
-        Operation { verb, entity: self.entity.entity, table: self.table(), cost: Some(cost) }
+    pub fn operation(&self, verb: &'static str, cost: Cow<'static, str>) -> ObservedOperation {
+        ObservedOperation { verb, entity: self.entity.entity, table: self.table(), cost: Some(cost) }
     }
 
     /// Checks whether an entity that was found may be changed so that it is not found any more.
@@ -293,7 +293,7 @@ impl Plan {
     }
 
     /// Adds a filter condition with this number of comparisons.
-    pub fn filter(&mut self, condition: Result<Condition, column::Problem>, comparisons: usize) {
+    pub fn filter(&mut self, condition: Result<Condition, column::FilterProblem>, comparisons: usize) {
         let all = self.filter.as_deref().map_or(0, Condition::comparisons).saturating_add(comparisons);
         match condition {
             Ok(condition) if all <= limits::COMPARISONS => {
@@ -317,10 +317,10 @@ impl Plan {
                 let filter = self.filter.take().map(|filter| *filter);
                 self.filter = Some(Box::new(both(filter, condition)));
             }
-            Ok(_) | Err(column::Problem::TooMany) => {
+            Ok(_) | Err(column::FilterProblem::TooMany) => {
                 self.fail(PlanProblem::Limit(limits::too_many_comparisons(self.layout().table, all)));
             }
-            Err(column::Problem::Value(name, problem)) => {
+            Err(column::FilterProblem::Value(name, problem)) => {
                 let PropertyProblem { expected, found } = problem;
                 self.refuse(format!("the filter compares the property `{name}` with {found}; expected {expected}"));
             }
@@ -361,12 +361,12 @@ impl Plan {
     }
 
     /// Returns the scans, unchecked: one, or one for each hash partition.
-    fn scans(&self, reached: Reached) -> Vec<Scan> {
+    fn scans(&self, reached: ReachedPartitions) -> Vec<Scan> {
         match reached {
-            Reached::One => vec![self.scan(self.partition(""))],
-            Reached::Range => vec![self.scan(Partitions::Range(self.partition_range()))],
-            Reached::All => vec![self.scan(Partitions::ALL)],
-            Reached::Buckets(count) => {
+            ReachedPartitions::One => vec![self.scan(self.partition(""))],
+            ReachedPartitions::Range => vec![self.scan(Partitions::Range(self.partition_range()))],
+            ReachedPartitions::All => vec![self.scan(Partitions::ALL)],
+            ReachedPartitions::Buckets(count) => {
                 let scan = |bucket| self.scan(self.partition(&hash::bucket(bucket, count)));
                 (0..count).map(scan).collect()
             }
@@ -375,12 +375,12 @@ impl Plan {
 
     /// Returns the scan that `explain` shows. The scans of hash partitions differ only in the bucket, so one scan with
     /// a range of buckets represents them all.
-    pub fn explained_scan(&self, reached: Reached) -> Scan {
+    pub fn explained_scan(&self, reached: ReachedPartitions) -> Scan {
         match reached {
-            Reached::One => self.scan(self.partition("")),
-            Reached::Range => self.scan(Partitions::Range(self.partition_range())),
-            Reached::All => self.scan(Partitions::ALL),
-            Reached::Buckets(count) => {
+            ReachedPartitions::One => self.scan(self.partition("")),
+            ReachedPartitions::Range => self.scan(Partitions::Range(self.partition_range())),
+            ReachedPartitions::All => self.scan(Partitions::ALL),
+            ReachedPartitions::Buckets(count) => {
                 let (first, last) = (hash::bucket(0, count), hash::bucket(count - 1, count));
                 self.scan(self.partition(&format!("{{{first}..{last}}}")))
             }
@@ -418,7 +418,7 @@ impl Plan {
     }
 
     /// Returns the scans after checking them.
-    pub fn checked_scans(&self, reached: Reached) -> Result<Vec<Scan>> {
+    pub fn checked_scans(&self, reached: ReachedPartitions) -> Result<Vec<Scan>> {
         if let Some(error) = self.problem() {
             return Err(error);
         }
@@ -437,7 +437,7 @@ impl Plan {
     ///
     /// # Errors
     /// Returns [`Error::Query`] for any other query, with the reason why a shared access signature cannot allow it.
-    pub fn granted(&self, reached: Reached) -> Result<Option<&str>> {
+    pub fn granted(&self, reached: ReachedPartitions) -> Result<Option<&str>> {
         let reason = if self.layout().index.is_some() {
             "a query of an index also reads entities by their own keys: sign the partition of the entities, `by_key`"
         } else if self.layout().slice.is_some() {
@@ -449,9 +449,9 @@ impl Plan {
         } else {
             match (self.problem(), reached) {
                 (Some(error), _) => return Err(error),
-                (None, Reached::One) => return Ok(Some(self.partition.as_str())),
-                (None, Reached::All) => return Ok(None),
-                (None, Reached::Buckets(_) | Reached::Range) => {
+                (None, ReachedPartitions::One) => return Ok(Some(self.partition.as_str())),
+                (None, ReachedPartitions::All) => return Ok(None),
+                (None, ReachedPartitions::Buckets(_) | ReachedPartitions::Range) => {
                     "a signature covers one partition or the whole table, and the query reads several partitions"
                 }
             }

@@ -11,7 +11,7 @@ use table_store::{
 use crate::{
     client::pacing::CONCURRENCY,
     model::layout::{Slice, SliceInfo, TimePart},
-    read::plan::{Plan, Reached},
+    read::plan::{Plan, ReachedPartitions},
 };
 
 /// Slices of a query.
@@ -38,7 +38,7 @@ enum Side {
 
 impl Slices {
     /// Returns the slices of a plan; `None` if its table is not sliced.
-    pub fn new(plan: &Plan, reached: Reached, rows: &KeyRange) -> Option<Self> {
+    pub fn new(plan: &Plan, reached: ReachedPartitions, rows: &KeyRange) -> Option<Self> {
         let layout = plan.layout();
         let info = layout.slice.as_ref()?;
         let part = info.place(layout)?;
@@ -49,7 +49,7 @@ impl Slices {
             to: None,
             descending: part.descending,
             // A scan of all partitions reads one table after the other.
-            in_order: matches!(reached, Reached::Range | Reached::All),
+            in_order: matches!(reached, ReachedPartitions::Range | ReachedPartitions::All),
         };
         let (partition, row) = plan.keys();
         if part.in_partition {

@@ -13,7 +13,7 @@ use super::{
     found::{FoundRow, OnUnreadable, Skipping, Visit},
     lookups::PointerReader,
     once::Once,
-    plan::{Plan, Reached},
+    plan::{Plan, ReachedPartitions},
     ready::ReadyIndex,
     slices::Slices,
     stages::{OnTableRow, PageDemand, Stages, after},
@@ -95,7 +95,7 @@ impl RowPages {
 
 impl Source {
     /// Returns the source of the rows that the plan finds in these partitions.
-    pub fn new(plan: &Plan, tables: &Tables, reached: Reached) -> Result<Self> {
+    pub fn new(plan: &Plan, tables: &Tables, reached: ReachedPartitions) -> Result<Self> {
         let scans = plan.checked_scans(reached)?;
         let indexed_entity = plan.indexed_entity();
         let read_by = indexed_entity.filter(|_| plan.is_lookup());

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::VecDeque, ops::Bound, sync::Arc};
 use table_store::{
     Error, Result, RowRef,
     backend::{KeyRange, Partitions, Scan},
-    unstable::{Progress, client::Client, limits, order},
+    unstable::{ScanProgress, client::Client, limits, order},
 };
 
 use super::{cursor::Position, merge::Merge};
@@ -19,7 +19,7 @@ pub(super) struct Stages(VecDeque<Stage>);
 
 #[allow(clippy::large_enum_variant, reason = "nearly every query has the large variant")]
 enum Stage {
-    One(Scan, Progress),
+    One(Scan, ScanProgress),
     Merged(Merge),
 }
 
@@ -36,7 +36,7 @@ pub(super) struct PageDemand {
 
 impl PageDemand {
     /// Ends the scan of a slice that does not exist, or is being deleted: it has no rows.
-    pub(super) fn or_missing<T: Default>(self, read: Result<T>, progress: &mut Progress) -> Result<T> {
+    pub(super) fn or_missing<T: Default>(self, read: Result<T>, progress: &mut ScanProgress) -> Result<T> {
         match read {
             Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if self.is_sliced => {
                 progress.end();
@@ -64,7 +64,7 @@ impl Stages {
     pub(super) fn push(&mut self, mut scans: Vec<Scan>) {
         match (scans.pop(), scans.is_empty()) {
             (None, _) => {}
-            (Some(scan), true) => self.0.push_back(Stage::One(scan, Progress::default())),
+            (Some(scan), true) => self.0.push_back(Stage::One(scan, ScanProgress::default())),
             (Some(last), false) => {
                 scans.push(last);
                 self.0.push_back(Stage::Merged(Merge::new(scans)));

@@ -11,7 +11,7 @@ use table_store::{
 use crate::model::{
     codec::damaged,
     entity::{self, EntityInfo},
-    layout::{Layout, LayoutInfo, Lifecycle, Member, Shape, is_always_there},
+    layout::{Layout, LayoutInfo, Lifecycle, Member, RowShape, is_always_there},
     lifecycle::Standing,
 };
 
@@ -33,7 +33,7 @@ pub struct Rules {
     /// Kinds of which the row must have one, if several entities share the table.
     kinds: Kinds,
     /// Shape that the row's key must have, if rows have no kind.
-    shape: Option<Shape>,
+    shape: Option<RowShape>,
     /// Newest version that the row may have, if readers skip newer ones.
     newest: Option<u32>,
     /// The times that hide the entity; of a group, each member has its own.

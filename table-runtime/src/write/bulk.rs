@@ -39,7 +39,7 @@ pub struct Bulk<'a> {
     entities: Input<'a>,
     /// Schemas of the entities. The first one names the operation.
     schemas: Vec<Schema>,
-    source: Source,
+    source: SourceKind,
     verb: &'static str,
     side_by_side: usize,
     on_progress: Option<BulkCallback<'a>>,
@@ -47,7 +47,7 @@ pub struct Bulk<'a> {
 
 /// The source of the entities of a bulk write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum SourceKind {
     /// It may wait until the entities that it yielded are written.
     User,
     /// It waits for requests of its own alone.
@@ -290,7 +290,7 @@ impl Tables {
         entities: impl Stream<Item = Result<EntityWrite>> + Send + 'a,
     ) -> Bulk<'a> {
         let entities = entities.map_ok(move |entity| (schema, entity));
-        Bulk { source: Source::User, ..self.write_found(vec![schema], verb, entities) }
+        Bulk { source: SourceKind::User, ..self.write_found(vec![schema], verb, entities) }
     }
 
     /// Writes entities of several types, as queries find them.
@@ -302,7 +302,7 @@ impl Tables {
     ) -> Bulk<'a> {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
         let entities = Box::pin(entities);
-        Bulk { tables, entities, schemas, source: Source::Query, verb, side_by_side, on_progress: None }
+        Bulk { tables, entities, schemas, source: SourceKind::Query, verb, side_by_side, on_progress: None }
     }
 }
 

@@ -128,7 +128,7 @@ pub(crate) use change::{Change, Planned};
 pub(crate) use claim::Precondition;
 pub(crate) use commit::{InTheWay, commit};
 pub(crate) use entity_write::{BegunWrite, EntityWrite, Verb};
-pub(crate) use execute::{WriteFailure, Written, attempt, check, execute, execute_one};
+pub(crate) use execute::{WriteFailure, WrittenEntity, attempt, check, execute, execute_one};
 pub(crate) use leased::lifecycle_changed;
 pub(crate) use list::operations_without;
 #[doc(hidden)]

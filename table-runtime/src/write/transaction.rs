@@ -5,7 +5,7 @@ use std::fmt;
 use table_store::{
     ETag, Error, Result,
     error::LimitError,
-    unstable::observe::{Operation, observed},
+    unstable::observe::{ObservedOperation, observed},
 };
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     query::OwnKey,
     read::Plan,
     write::{
-        index::{self, BegunWrite, EntityWrite, Schema, Verb, Written},
+        index::{self, BegunWrite, EntityWrite, Schema, Verb, WrittenEntity},
         verbs,
         writable::{AsEntity, Deletable, Updatable},
     },
@@ -174,7 +174,7 @@ impl<'a> Transaction<'a> {
         let schema = self.writes.first().map(|first| first.write.schema);
         let operation = || match schema {
             Some(schema) => schema.operation("transaction"),
-            None => Operation { verb: "transaction", entity: "", table: "", cost: None },
+            None => ObservedOperation { verb: "transaction", entity: "", table: "", cost: None },
         };
         observed(self.tables.begin_operation(operation), self.committed()).await
     }
@@ -186,7 +186,7 @@ impl<'a> Transaction<'a> {
         }
         let mut written = execute(&mut writes).await?;
         for (at, stored) in updated {
-            if let Written { etag: Some(etag), unknown, .. } = &mut written[at] {
+            if let WrittenEntity { etag: Some(etag), unknown, .. } = &mut written[at] {
                 stored.written(etag.clone(), unknown.take());
             }
         }
@@ -195,7 +195,7 @@ impl<'a> Transaction<'a> {
 }
 
 /// Applies the writes, all or none.
-pub(super) async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>> {
+pub(super) async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<WrittenEntity>> {
     check_partition(writes)?;
     index::check(writes)?;
     index::execute(writes).await.map_err(|failure| failure.error)

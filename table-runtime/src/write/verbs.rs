@@ -102,7 +102,7 @@ impl Tables {
     /// [`insert`](Self::insert) does; [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if the answer was lost.
     /// After any of these errors, `stored` keeps the entity as it was given. Its ETag is a new one if the update had to
     /// write to the row to roll back index rows.
-    pub fn update<'a, S: Updatable /* no closure: `.modify(T::key(…), |post| …)` */>(
+    pub fn update<'a, S: Updatable /* with a closure: `.modify(T::key(…), |post| …)` */>(
         &'a self,
         stored: &'a mut S,
     ) -> BoxFuture<'a, Result<ETag>> {

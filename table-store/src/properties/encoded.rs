@@ -77,7 +77,7 @@ fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
 /// Returns the first property and the bytes after it, or `None` if the property is damaged.
 #[inline]
 pub(super) fn take(bytes: &[u8]) -> Option<((&str, ValueRef<'_>), &[u8])> {
-    let mut bytes = Bytes(bytes);
+    let mut bytes = EncodedBytes(bytes);
     let name = bytes.text()?;
     let value = bytes.value()?;
     Some(((name, value), bytes.0))
@@ -94,7 +94,7 @@ pub(super) fn find<'a>(
     name: PropertyName<'_>,
     found: &mut usize,
 ) -> Option<Option<ValueRef<'a>>> {
-    let mut rest = Bytes(bytes);
+    let mut rest = EncodedBytes(bytes);
     while !rest.0.is_empty() {
         let from = rest.0.len();
         if name.is(rest.slice()?) {
@@ -123,7 +123,7 @@ pub(super) fn next_if<'a>(bytes: &mut &'a [u8], name: PropertyName<'_>, ty: Prop
     if !name.is(found) {
         return None;
     }
-    let mut rest = Bytes(rest);
+    let mut rest = EncodedBytes(rest);
     let tag = tag(ty);
     let value = if rest.byte()? == tag { rest.tagged(tag)? } else { return None };
     *bytes = rest.0;
@@ -160,7 +160,7 @@ const fn tag(ty: PropertyType) -> u8 {
 /// damaged.
 #[inline]
 pub(super) fn has_any(bytes: &[u8], names: &[&str]) -> Option<bool> {
-    let mut bytes = Bytes(bytes);
+    let mut bytes = EncodedBytes(bytes);
     while !bytes.0.is_empty() {
         let name = bytes.slice()?;
         if names.iter().any(|wanted| PropertyName::from(*wanted).is(name)) {
@@ -174,7 +174,7 @@ pub(super) fn has_any(bytes: &[u8], names: &[&str]) -> Option<bool> {
 /// Skips all properties. Returns `None` if the last one does not end where the bytes end.
 #[inline]
 pub(super) fn skip_all(bytes: &[u8]) -> Option<()> {
-    let mut bytes = Bytes(bytes);
+    let mut bytes = EncodedBytes(bytes);
     while !bytes.0.is_empty() {
         bytes.slice()?;
         bytes.skip_value()?;
@@ -185,7 +185,7 @@ pub(super) fn skip_all(bytes: &[u8]) -> Option<()> {
 /// Checks whether the bytes are properties, one after the other. The result is the same as that of calling [`take`]
 /// until the end, but no property is constructed.
 pub(super) fn check(bytes: &[u8]) -> bool {
-    let mut bytes = Bytes(bytes);
+    let mut bytes = EncodedBytes(bytes);
     while !bytes.0.is_empty() {
         if bytes.check().is_none() {
             return false;
@@ -194,9 +194,9 @@ pub(super) fn check(bytes: &[u8]) -> bool {
     true
 }
 
-struct Bytes<'a>(&'a [u8]);
+struct EncodedBytes<'a>(&'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> EncodedBytes<'a> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[allow(clippy::inline_always, reason = "as of `find`")]
     fn value(&mut self) -> Option<ValueRef<'a>> {

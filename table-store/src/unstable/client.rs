@@ -2,7 +2,7 @@
 
 use std::{fmt, slice, sync::Arc, time::Duration};
 
-use super::{prefix::Prefix, progress::Progress};
+use super::{prefix::Prefix, progress::ScanProgress};
 use crate::{
     ETag, Result, RowRef, RowSet, Ticks,
     backend::{
@@ -66,7 +66,7 @@ impl Client {
 
     /// Calls `read` for each row of a scan, page by page.
     pub async fn read_all(&self, scan: &Scan, mut read: impl FnMut(RowRef<'_>) -> Result<()>) -> Result<()> {
-        let mut progress = Progress::default();
+        let mut progress = ScanProgress::default();
         while !progress.has_ended() {
             self.next_page(scan, &mut progress).await?.iter().try_for_each(&mut read)?;
         }
@@ -77,7 +77,7 @@ impl Client {
     ///
     /// # Errors
     /// Returns the errors of the store, and those of [`advance`](Self::advance). The next call tries again.
-    pub async fn next_page(&self, scan: &Scan, progress: &mut Progress) -> Result<RowSet> {
+    pub async fn next_page(&self, scan: &Scan, progress: &mut ScanProgress) -> Result<RowSet> {
         let page = self.query(scan, progress.next()).await?;
         self.advance(&scan.table, progress, page.next)?;
         Ok(page.rows)
@@ -87,7 +87,7 @@ impl Client {
     ///
     /// # Errors
     /// Returns the errors of [`next_page`](Self::next_page), also after `reader` was called for all rows.
-    pub async fn next_page_with(&self, scan: &Scan, progress: &mut Progress, reader: Reader<'_>) -> Result<()> {
+    pub async fn next_page_with(&self, scan: &Scan, progress: &mut ScanProgress, reader: Reader<'_>) -> Result<()> {
         let next = self.query_with(scan, progress.next(), reader).await?;
         self.advance(&scan.table, progress, next)
     }
@@ -97,7 +97,7 @@ impl Client {
     /// # Errors
     /// Returns [`Error::Service`](crate::Error::Service) if the service gave the scan a continuation that it has sent before:
     /// it would never end. The position stays.
-    pub fn advance(&self, table: &str, progress: &mut Progress, next: Option<Continuation>) -> Result<()> {
+    pub fn advance(&self, table: &str, progress: &mut ScanProgress, next: Option<Continuation>) -> Result<()> {
         if self.describe().service.is_none() {
             progress.follow(next);
         } else if !progress.advance(next) {

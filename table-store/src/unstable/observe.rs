@@ -85,7 +85,7 @@ fn count(counter: impl FnOnce(&Counters) -> &AtomicU64, number: usize) {
 
 /// What a user asks for.
 #[derive(Debug)]
-pub struct Operation {
+pub struct ObservedOperation {
     /// The function that the user called.
     pub verb: &'static str,
     /// The entity's name in the catalog; empty if the operation concerns no single one.
@@ -98,7 +98,7 @@ pub struct Operation {
 
 /// Properties of a store and of a handle, as far as operations name them.
 #[derive(Clone, Copy, Debug)]
-pub struct Observer {
+pub struct OperationObserver {
     /// Name of the kind of store.
     pub system: &'static str,
     /// Time after which an operation is slow.
@@ -107,8 +107,8 @@ pub struct Observer {
 
 /// An operation that has begun.
 pub struct Running {
-    operation: Operation,
-    observer: Observer,
+    operation: ObservedOperation,
+    observer: OperationObserver,
     counters: Arc<Counters>,
     span: Span,
     began: Instant,
@@ -120,10 +120,10 @@ pub fn is_observed() -> bool {
     enabled!(target: TARGET, Level::INFO) && !counts()
 }
 
-impl Observer {
+impl OperationObserver {
     /// Begins an operation.
-    pub fn begin(self, operation: Operation) -> Box<Running> {
-        let Operation { verb, entity, table, cost } = &operation;
+    pub fn begin(self, operation: ObservedOperation) -> Box<Running> {
+        let ObservedOperation { verb, entity, table, cost } = &operation;
         let span = debug_span!(
             target: TARGET,
             "table operation",
@@ -176,7 +176,7 @@ impl Running {
     }
 
     fn report(self, outcome: &'static str, error: Option<&Error>) {
-        let Self { operation: Operation { verb, entity, table, cost }, observer, counters, span, began } = self;
+        let Self { operation: ObservedOperation { verb, entity, table, cost }, observer, counters, span, began } = self;
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (requests, retries) = (load(&counters.requests), load(&counters.retries));
         let (rows_read, returned) = (load(&counters.rows_read), load(&counters.rows_returned));

@@ -9,13 +9,13 @@ use crate::backend::Continuation;
 /// A scan that continued at a token which it has sent before would never end. So the position remembers the tokens: a hash of
 /// each, which is 8 bytes for each page.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct ScanProgress {
     next: Option<Continuation>,
     has_ended: bool,
     sent: HashSet<u64>,
 }
 
-impl Progress {
+impl ScanProgress {
     /// Returns the position of a scan that continues here; `None` for the begin of a scan.
     pub fn at(next: Option<Continuation>) -> Self {
         let mut begun = Self { next, ..Self::default() };
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_token_that_was_sent_before_is_an_error() {
-        let mut progress = Progress::default();
+        let mut progress = ScanProgress::default();
         assert!(progress.next().is_none() && !progress.has_ended());
         for next in [token("a", None), token("a", Some("")), token("b", None), token("", Some("b"))] {
             assert!(progress.advance(Some(next.clone())));
@@ -83,7 +83,7 @@ mod tests {
             assert_eq!(progress.next(), Some(&token("", Some("b"))));
         }
         assert!(progress.advance(None) && progress.has_ended());
-        let mut resumed = Progress::at(Some(token("a", None)));
+        let mut resumed = ScanProgress::at(Some(token("a", None)));
         assert!(!resumed.advance(Some(token("a", None))));
         resumed.follow(Some(token("a", None)));
         assert_eq!(resumed.next(), Some(&token("a", None)));

@@ -229,7 +229,7 @@ impl<'de> Visitor<'de> for Scalar {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonValue<'de>, A::Error> {
         let mut found = JsonValue::Other("an object, which no property can hold", String::new());
-        while let Some(Name(name)) = members.next_key()? {
+        while let Some(MemberName(name)) = members.next_key()? {
             match unrepresentable::marked(&name) {
                 Some(what) => found = JsonValue::Other(what, members.next_value()?),
                 None => drop(members.next_value::<IgnoredAny>()?),
@@ -240,9 +240,9 @@ impl<'de> Visitor<'de> for Scalar {
 }
 
 /// A member's name, borrowed if possible.
-pub struct Name<'a>(pub Cow<'a, str>);
+pub struct MemberName<'a>(pub Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Name<'de> {
+impl<'de> Deserialize<'de> for MemberName<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match JsonValue::deserialize(deserializer)? {
             JsonValue::Text(name) => Ok(Self(name)),

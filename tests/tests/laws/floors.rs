@@ -21,7 +21,7 @@ fn sources() -> PathBuf {
 }
 
 /// Returns the source files in a folder.
-fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -117,7 +117,7 @@ impl Uses {
 }
 
 /// Returns true if these tokens end in `#[cfg(test)]` or `#[cfg(all(test, …))]`.
-fn is_test(before: &[TokenTree]) -> bool {
+pub(crate) fn is_test(before: &[TokenTree]) -> bool {
     let [.., TokenTree::Punct(hash), TokenTree::Group(attribute)] = before else { return false };
     let attribute: String = attribute.to_string().split_whitespace().collect();
     hash.as_char() == '#' && (attribute == "[cfg(test)]" || attribute.starts_with("[cfg(all(test,"))

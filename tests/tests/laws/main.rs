@@ -1,5 +1,6 @@
-//! The stored form of keys and rows, the laws of keys and properties, the floors of the runtime, and texts that must agree with them: recorded layouts, examples in
-//! the documentation, the table of requests, and the table of answers.
+//! The stored form of keys and rows, the laws of keys and properties, the floors of the runtime and the names of its types, and
+//! texts that must agree with them: recorded layouts, examples in the documentation, the table of requests, and the table of
+//! answers.
 
 mod assert_layout;
 mod documented_keys;
@@ -14,4 +15,5 @@ mod late_requests;
 mod prefixes;
 mod properties;
 mod shapes;
+mod type_names;
 mod write_answers;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use table_store::{
     Error, Result, RowRef,
     backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Scan},
-    unstable::{Progress, limits},
+    unstable::{ScanProgress, limits},
 };
 
 use crate::{
@@ -54,7 +54,7 @@ pub async fn has_table(tables: &Tables, table: &str) -> Result<bool> {
 
 /// Checks whether a table has a row. A missing table has none.
 pub async fn has_rows(tables: &Tables, table: &str) -> Result<bool> {
-    let (scan, mut progress) = (first_row(table), Progress::default());
+    let (scan, mut progress) = (first_row(table), ScanProgress::default());
     while !progress.has_ended() {
         let rows = match tables.backend().next_page(&scan, &mut progress).await {
             Err(Error::TableNotFound(_)) => return Ok(false),
@@ -79,7 +79,7 @@ pub async fn delete_rows(
     is_deleted: impl Fn(RowRef<'_>) -> bool + Send + Sync,
     mut report: impl FnMut(usize) + Send,
 ) -> Result<usize> {
-    let (mut progress, mut count) = (Progress::default(), 0);
+    let (mut progress, mut count) = (ScanProgress::default(), 0);
     while !progress.has_ended() {
         let rows = match tables.backend().next_page(scan, &mut progress).await {
             Err(Error::TableNotFound(_)) => return Ok(count),

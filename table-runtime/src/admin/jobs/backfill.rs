@@ -19,7 +19,7 @@ use super::{
     fences,
     finding::Finding,
     hashes::{HashRange, Hashes, MEMORY},
-    present::Present,
+    present::PresentRows,
     progress::{Progress, ProgressCallback},
     scan::{LayoutScan, ScanPosition, ScannedPage},
     verify::LocatedFinding,
@@ -162,7 +162,7 @@ async fn run(mut backfill: Backfill<'_>) -> Result<Backfilled> {
     loop {
         let mut scan = backfill.scan_of_pass(position.as_ref(), begun.as_ref(), has_conflicts)?;
         let hashes = Hashes::new(range, memory);
-        let mut present = Present::read(&write, layout, hashes, position.as_ref(), dry_run).await?;
+        let mut present = PresentRows::read(&write, layout, hashes, position.as_ref(), dry_run).await?;
         while let Some(page) = scan.next().await? {
             let mut found = committed(schema, &page)?;
             // Each pass reads all entities.

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The rows that an index has, in one range of hashes.
-pub(super) struct Present {
+pub(super) struct PresentRows {
     layout: usize,
     hashes: Hashes,
     hasher: RowHasher,
@@ -36,7 +36,7 @@ struct FencedRow {
     hash: u128,
 }
 
-impl Present {
+impl PresentRows {
     /// Reads the rows of an index.
     ///
     /// `done` is the position in the entities before which an earlier job has written all rows. Their rows are left

@@ -7,7 +7,7 @@ use table_store::{
     Condition, ETag, Error, Result, RowSet,
     backend::{KeyRange, Partitions, Scan},
     error::ParseCursorError,
-    unstable::{Progress, client::Client, limits, order},
+    unstable::{ScanProgress, client::Client, limits, order},
 };
 
 use crate::{
@@ -33,7 +33,7 @@ pub struct LayoutScan {
     /// The remaining scans of that layout; `None` before its tables are known.
     scans: Option<VecDeque<Scan>>,
     /// The position in the first of them.
-    progress: Progress,
+    progress: ScanProgress,
     /// The position after which the first layout continues.
     resumed: Option<ScanPosition>,
     /// The last row that was returned.
@@ -97,7 +97,7 @@ impl LayoutScan {
             page: limits::PAGE,
             narrowed: None,
             scans: None,
-            progress: Progress::default(),
+            progress: ScanProgress::default(),
             resumed: None,
             last: None,
             has_conflicts: false,
@@ -245,7 +245,7 @@ impl LayoutScan {
             };
             if let (true, Some(scans)) = (self.progress.has_ended(), &mut self.scans) {
                 scans.pop_front();
-                self.progress = Progress::default();
+                self.progress = ScanProgress::default();
             }
             if let Some(row) = rows.last() {
                 let (partition_key, row_key) = (row.partition_key.to_owned(), row.row_key.to_owned());

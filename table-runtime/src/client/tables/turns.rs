@@ -19,16 +19,16 @@ use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A row by the whole name of its entity's table, and its keys.
-type Row = (String, RowKeys);
+type TurnRow = (String, RowKeys);
 
 /// The rows that tasks read and change at this moment.
 #[derive(Debug, Default)]
-pub struct Turns(Mutex<HashMap<Row, Arc<Lock<()>>>>);
+pub struct Turns(Mutex<HashMap<TurnRow, Arc<Lock<()>>>>);
 
 /// A place in the line for a row.
 struct InLine<'a> {
     turns: &'a Turns,
-    row: Row,
+    row: TurnRow,
     /// `None` once it is dropped.
     lock: Option<Arc<Lock<()>>>,
 }
@@ -41,14 +41,14 @@ pub struct Turn<'a> {
 }
 
 impl Turns {
-    fn place(&self, row: Row) -> InLine<'_> {
+    fn place(&self, row: TurnRow) -> InLine<'_> {
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = Arc::clone(rows.entry(row.clone()).or_default());
         InLine { turns: self, row, lock: Some(lock) }
     }
 
     /// Waits until all tasks that asked before have read and changed this row, and returns the turn of this one.
-    pub async fn wait(&self, backend: &Client, row: Row) -> Turn<'_> {
+    pub async fn wait(&self, backend: &Client, row: TurnRow) -> Turn<'_> {
         let place = self.place(row);
         let Some(lock) = place.lock.clone() else { return Turn { _guard: None, _place: place } };
         let mut guard = Arc::clone(&lock).try_lock_owned().ok();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use table_store::{Properties, PropertiesRef};
 
 use super::{EntityInfo, WriteEntity, is_known, is_own, properties};
-use crate::model::layout::{RecordedWhole, Switch, switches};
+use crate::model::layout::{RecordedWhole, WholeSwitch, switches};
 
 /// Properties of a row that are not those of the entity; `None` if there are none, so that a row without them costs only the
 /// pointer.
@@ -46,7 +46,7 @@ impl Carried {
     }
 
     /// Returns the `Option`s and enums that an update changes, given the entity's new properties.
-    pub fn changed(&self, info: &EntityInfo, new: PropertiesRef<'_>) -> Vec<Switch> {
+    pub fn changed(&self, info: &EntityInfo, new: PropertiesRef<'_>) -> Vec<WholeSwitch> {
         let switches = switches(info.fields).into_iter().zip(&self.positions);
         switches.filter(|(switch, was)| switch.position(new) != **was).map(|(switch, _)| switch).collect()
     }
@@ -54,13 +54,13 @@ impl Carried {
     /// Returns what an update writes back that changes these `Option`s and enums, of which the catalog records these parts.
     pub fn without<'a>(
         &self,
-        changed: &[Switch],
+        changed: &[WholeSwitch],
         recorded: impl Iterator<Item = &'a RecordedWhole>,
         info: &EntityInfo,
         new: PropertiesRef<'_>,
     ) -> Unknown {
         let is_known = |name: &str| is_known(info, name);
-        let mut parts: BTreeSet<String> = changed.iter().flat_map(Switch::properties).collect();
+        let mut parts: BTreeSet<String> = changed.iter().flat_map(WholeSwitch::properties).collect();
         for whole in recorded.filter(|whole| changed.iter().any(|switch| switch.is_of(whole, is_known))) {
             parts.extend(whole.properties().cloned());
         }

@@ -11,7 +11,7 @@ use super::TableEntity;
 use crate::model::{
     codec::{OwnerOf, OwnerReader, PropertyWriter},
     key::KeyWriter,
-    layout::{Layout, Shape},
+    layout::{Layout, RowShape},
 };
 
 /// What is known of an entity's type. The derive writes it.
@@ -54,9 +54,9 @@ impl EntityInfo {
     }
 
     /// Returns the shape of the entity's row keys, if the entity has no kind.
-    pub(crate) const fn shape(&self) -> Option<Shape> {
+    pub(crate) const fn shape(&self) -> Option<RowShape> {
         let Layout { layouts, kind, separator, .. } = self.layout;
-        if kind.is_some() { None } else { Shape::of(&layouts[0], separator) }
+        if kind.is_some() { None } else { RowShape::of(&layouts[0], separator) }
     }
 
     /// Returns the two keys of the entity to which a row of an index belongs.

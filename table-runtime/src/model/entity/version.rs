@@ -15,7 +15,7 @@ use super::{
     Carried, EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, attempt, is_own, is_pending, loaded_rows,
 };
 use crate::model::{
-    codec::{RowReader, damaged},
+    codec::{EntityReader, damaged},
     entity::{TableEntity, check_keys},
     layout::{
         Layout, LayoutInfo, Lifecycle, PropertyInfo, has_property, is_always_there, is_time, leaves, left_over,
@@ -92,7 +92,7 @@ impl<'a> StoredRow<'a> {
             give(entity, unknown, is_pending);
             return Ok(());
         }
-        let mut reader = RowReader::new(self.table, self.row);
+        let mut reader = EntityReader::new(self.table, self.row);
         let entity = match E::read(&mut reader) {
             Ok(entity) => entity,
             Err(error) => return Err(self.unreadable(E::INFO, error)),
@@ -142,7 +142,7 @@ impl<'a> StoredRow<'a> {
     ///
     /// # Errors
     /// The row has a newer version, or properties that the struct denies.
-    fn rest(self, info: &EntityInfo, reader: &mut RowReader<'_>) -> Result<(Unknown, bool)> {
+    fn rest(self, info: &EntityInfo, reader: &mut EntityReader<'_>) -> Result<(Unknown, bool)> {
         if self.is_copy {
             match self.is_newer(info, reader.unread()) {
                 Some(error) => Err(error),
@@ -158,7 +158,7 @@ impl<'a> StoredRow<'a> {
     /// # Errors
     /// The row has such properties, and the struct denies them; or the row has a newer version.
     #[cold]
-    fn unknown(self, info: &EntityInfo, reader: &RowReader<'_>) -> Result<(Unknown, bool)> {
+    fn unknown(self, info: &EntityInfo, reader: &EntityReader<'_>) -> Result<(Unknown, bool)> {
         let mut is_pending = false;
         let left_over = left_over(info.fields, self.row.properties);
         let unknown = reader.unknown(&mut |name, value| {

@@ -9,7 +9,7 @@ use super::{Decode, Encode, Escape, KeyBuffer, Ordered, Plain, Reverse, integer:
 /// A date, in the form that crates for time return. Writing it fails if its year is outside 0001 to 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "they say themselves")]
-pub struct Date {
+pub struct DateParts {
     pub year: i32,
     pub month: u8,
     pub day: u8,
@@ -18,15 +18,15 @@ pub struct Date {
 const EXPECTED: &str = "a date such as 2010-05-28";
 const NINES: [u64; 3] = [9999, 99, 99];
 
-fn parts(date: Date) -> Result<[u64; 3], KeyProblem> {
-    let Date { year, month, day } = date;
+fn parts(date: DateParts) -> Result<[u64; 3], KeyProblem> {
+    let DateParts { year, month, day } = date;
     match u64::try_from(year) {
         Ok(year @ 1..=9999) => Ok([year, month.into(), day.into()]),
         _ => Err(KeyProblem::Date { year, month, day }),
     }
 }
 
-fn outside(date: Date) -> Option<Ordering> {
+fn outside(date: DateParts) -> Option<Ordering> {
     parts(date).is_err().then(|| date.year.cmp(&1))
 }
 
@@ -48,10 +48,10 @@ fn read(text: &str) -> Option<[u64; 3]> {
     delimiters.then_some(parts)
 }
 
-fn date(text: &str, [year, month, day]: [u64; 3]) -> Result<Date, KeyProblem> {
+fn date(text: &str, [year, month, day]: [u64; 3]) -> Result<DateParts, KeyProblem> {
     // The type to which the date is converted checks whether the month has that day.
     match (i32::try_from(year), u8::try_from(month), u8::try_from(day)) {
-        (Ok(year @ 1..), Ok(month @ 1..=12), Ok(day @ 1..=31)) => Ok(Date { year, month, day }),
+        (Ok(year @ 1..), Ok(month @ 1..=12), Ok(day @ 1..=31)) => Ok(DateParts { year, month, day }),
         _ => Err(KeyProblem::malformed(EXPECTED, text)),
     }
 }
@@ -66,20 +66,20 @@ fn complement(parts: [u64; 3]) -> [u64; 3] {
 impl Encode<kind::Date> for Plain {
     const SELF_DELIMITING: bool = true;
 
-    fn write(value: Date, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+    fn write(value: DateParts, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
         write(parts(value)?, out);
         Ok(())
     }
 }
 
 impl Decode<kind::Date> for Plain {
-    fn read<'a>(text: &'a str, _: Escape) -> Result<Date, KeyProblem> {
+    fn read<'a>(text: &'a str, _: Escape) -> Result<DateParts, KeyProblem> {
         date(text, read(text).ok_or_else(|| KeyProblem::malformed(EXPECTED, text))?)
     }
 }
 
 impl Ordered<kind::Date> for Plain {
-    fn outside(value: Date) -> Option<Ordering> {
+    fn outside(value: DateParts) -> Option<Ordering> {
         outside(value)
     }
 }
@@ -87,14 +87,14 @@ impl Ordered<kind::Date> for Plain {
 impl Encode<kind::Date> for Reverse<Plain> {
     const SELF_DELIMITING: bool = true;
 
-    fn write(value: Date, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+    fn write(value: DateParts, _: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
         write(complement(parts(value)?), out);
         Ok(())
     }
 }
 
 impl Decode<kind::Date> for Reverse<Plain> {
-    fn read<'a>(text: &'a str, _: Escape) -> Result<Date, KeyProblem> {
+    fn read<'a>(text: &'a str, _: Escape) -> Result<DateParts, KeyProblem> {
         date(text, complement(read(text).ok_or_else(|| KeyProblem::malformed(EXPECTED, text))?))
     }
 }
@@ -102,7 +102,7 @@ impl Decode<kind::Date> for Reverse<Plain> {
 impl Ordered<kind::Date> for Reverse<Plain> {
     const DESCENDING: bool = true;
 
-    fn outside(value: Date) -> Option<Ordering> {
+    fn outside(value: DateParts) -> Option<Ordering> {
         outside(value)
     }
 }

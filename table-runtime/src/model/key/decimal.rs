@@ -4,12 +4,12 @@ use std::{cmp::Ordering, fmt, iter::successors};
 
 use table_store::error::KeyProblem;
 
-use super::{Decode, Encode, Escape, Integer, KeyBuffer, Ordered, Scale, kind};
+use super::{Decode, Encode, Escape, IntegerType, KeyBuffer, Ordered, Scale, kind};
 use crate::model::sealed::sealed;
 
 /// A decimal number, in the form that crates for decimals return: 1.50 has the mantissa 150 and the scale 2.
 #[derive(Clone, Copy, Debug)]
-pub struct Decimal {
+pub struct DecimalParts {
     /// The number without its point.
     pub mantissa: i128,
     /// Number of places after the point.
@@ -21,7 +21,7 @@ const MAX_PLACES: u32 = 28;
 /// Number of digits that every `i128` of as many digits holds.
 const HELD_DIGITS: usize = 38;
 
-impl Decimal {
+impl DecimalParts {
     /// Returns the number without its point, which is before so many places.
     pub(crate) fn unscaled(self, places: u32) -> Result<i128, KeyProblem> {
         let Self { mantissa, scale } = self;
@@ -52,7 +52,7 @@ impl Decimal {
     }
 }
 
-impl fmt::Display for Decimal {
+impl fmt::Display for DecimalParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scale = self.scale as usize;
         let digits = format!("{:0width$}", self.mantissa.unsigned_abs(), width = scale + 1);
@@ -76,7 +76,7 @@ impl fmt::Display for Unscaled {
     }
 }
 
-impl Integer for Unscaled {
+impl IntegerType for Unscaled {
     const NAME: &'static str = "decimal";
     const DIGITS: usize = 29;
     const SEVEN: Self = Self(7);
@@ -102,14 +102,14 @@ impl<const PLACES: u32, Of: Encode<kind::Integer<Unscaled>>> Encode<kind::Decima
     const SELF_DELIMITING: bool = Of::SELF_DELIMITING;
     const LOSSY: bool = Of::LOSSY;
 
-    fn write(value: Decimal, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+    fn write(value: DecimalParts, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
         let number = Unscaled(value.unscaled(PLACES)?);
         Of::write(number, escape, out).map_err(|problem| of_decimal(problem, value))
     }
 }
 
 /// Returns the problem with the value that was given instead of the integer that was written.
-pub(super) fn of_decimal(problem: KeyProblem, value: Decimal) -> KeyProblem {
+pub(super) fn of_decimal(problem: KeyProblem, value: DecimalParts) -> KeyProblem {
     match problem {
         KeyProblem::Digits { digits, .. } => KeyProblem::Digits { value: value.to_string(), digits },
         other => other,
@@ -117,15 +117,15 @@ pub(super) fn of_decimal(problem: KeyProblem, value: Decimal) -> KeyProblem {
 }
 
 impl<const PLACES: u32, Of: Decode<kind::Integer<Unscaled>>> Decode<kind::Decimal> for Scale<PLACES, Of> {
-    fn read<'a>(text: &'a str, escape: Escape) -> Result<Decimal, KeyProblem> {
-        Of::read(text, escape).map(|Unscaled(mantissa)| Decimal { mantissa, scale: PLACES })
+    fn read<'a>(text: &'a str, escape: Escape) -> Result<DecimalParts, KeyProblem> {
+        Of::read(text, escape).map(|Unscaled(mantissa)| DecimalParts { mantissa, scale: PLACES })
     }
 }
 
 impl<const PLACES: u32, Of: Ordered<kind::Integer<Unscaled>>> Ordered<kind::Decimal> for Scale<PLACES, Of> {
     const DESCENDING: bool = Of::DESCENDING;
 
-    fn outside(value: Decimal) -> Option<Ordering> {
+    fn outside(value: DecimalParts) -> Option<Ordering> {
         match value.unscaled(PLACES) {
             Ok(number) => Of::outside(Unscaled(number)),
             Err(KeyProblem::Digits { .. }) => Some(value.mantissa.cmp(&0)),
@@ -144,19 +144,19 @@ mod tests {
         for (mantissa, scale, text) in
             [(0, 0, "0"), (0, 2, "0.00"), (7, 0, "7"), (-5, 3, "-0.005"), (150, 2, "1.50"), (-1234, 1, "-123.4")]
         {
-            assert_eq!(Decimal { mantissa, scale }.to_string(), text);
-            let read = Decimal::parse(text).expect(text);
+            assert_eq!(DecimalParts { mantissa, scale }.to_string(), text);
+            let read = DecimalParts::parse(text).expect(text);
             assert_eq!((read.mantissa, read.scale), (mantissa, scale), "{text}");
         }
-        assert!(Decimal::parse(&format!("0.{}", "0".repeat(29))).is_none());
+        assert!(DecimalParts::parse(&format!("0.{}", "0".repeat(29))).is_none());
         for other in ["", ".", "-", "1.-5", "1.+5", "1,5", "1.5.0", "x", "0x10"] {
-            assert!(Decimal::parse(other).is_none(), "{other}");
+            assert!(DecimalParts::parse(other).is_none(), "{other}");
         }
     }
 
     #[test]
     fn a_number_is_exact_or_refused() {
-        let unscaled = |text, places| Decimal::parse(text).expect(text).unscaled(places);
+        let unscaled = |text, places| DecimalParts::parse(text).expect(text).unscaled(places);
         assert_eq!(unscaled("1.5", 2), Ok(150));
         assert_eq!(unscaled("-1.500", 2), Ok(-150));
         assert_eq!(unscaled("0.000", 0), Ok(0));

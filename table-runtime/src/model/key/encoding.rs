@@ -309,7 +309,7 @@ macro_rules! ranged_when_separated {
 }
 
 ranged_when_separated! {
-    kind::Integer<T>, [T: super::Integer];
+    kind::Integer<T>, [T: super::IntegerType];
     kind::Decimal, [];
     kind::Id, [];
     kind::Instant, [];
@@ -330,10 +330,10 @@ ranged! {
     Uppercase: kind::Text, [];
     Raw: kind::Text, [];
     Plain: kind::Character, [];
-    Plain: kind::Integer<T>, [T: super::Integer];
-    Pad<N>: kind::Integer<T>, [T: super::Integer, const N: usize];
-    Reverse<Plain>: kind::Integer<T>, [T: super::Integer];
-    Reverse<Pad<N>>: kind::Integer<T>, [T: super::Integer, const N: usize];
+    Plain: kind::Integer<T>, [T: super::IntegerType];
+    Pad<N>: kind::Integer<T>, [T: super::IntegerType, const N: usize];
+    Reverse<Plain>: kind::Integer<T>, [T: super::IntegerType];
+    Reverse<Pad<N>>: kind::Integer<T>, [T: super::IntegerType, const N: usize];
     Scale<PLACES, Of>: kind::Decimal, [const PLACES: u32, Of: Ordered<kind::Integer<Unscaled>>];
     Plain: kind::Id, [];
     Plain: kind::Instant, [];

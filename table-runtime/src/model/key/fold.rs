@@ -5,7 +5,7 @@
 
 mod tables;
 
-use tables::Run;
+use tables::FoldRun;
 
 /// The result of folding a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) fn upper(character: char) -> Folded {
     fold(character, &tables::UPPER, &tables::UPPER_MANY)
 }
 
-fn fold(character: char, runs: &[Run], many: &[(char, &'static str)]) -> Folded {
+fn fold(character: char, runs: &[FoldRun], many: &[(char, &'static str)]) -> Folded {
     let code = u32::from(character);
     let run = runs.get(runs.partition_point(|(_, last, ..)| *last < code));
     if let Some((first, _, step, distance)) = run.copied()

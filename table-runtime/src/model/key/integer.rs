@@ -11,7 +11,7 @@ use super::{Decode, Encode, Escape, KeyBuffer, Ordered, Pad, Plain, Reverse, kin
 use crate::model::sealed::Sealed;
 
 /// A primitive integer.
-pub trait Integer: Copy + Display + Sealed + 'static {
+pub trait IntegerType: Copy + Display + Sealed + 'static {
     /// Name of the type.
     const NAME: &'static str;
     /// Number of digits of the greatest value.
@@ -36,7 +36,7 @@ pub trait Integer: Copy + Display + Sealed + 'static {
 
 macro_rules! unsigned {
     ($($type:ident)*) => {$(
-        impl Integer for $type {
+        impl IntegerType for $type {
             const NAME: &'static str = stringify!($type);
             const DIGITS: usize = Self::MAX.ilog10() as usize + 1;
             const SEVEN: Self = 7;
@@ -67,7 +67,7 @@ macro_rules! unsigned {
 
 macro_rules! signed {
     ($($type:ident)*) => {$(
-        impl Integer for $type {
+        impl IntegerType for $type {
             const NAME: &'static str = stringify!($type);
             const DIGITS: usize = Self::MAX.ilog10() as usize + 1;
             const SEVEN: Self = 7;
@@ -100,13 +100,13 @@ macro_rules! signed {
 
 #[allow(clippy::cast_possible_truncation, reason = "a number of digits")]
 mod primitives {
-    use super::Integer;
+    use super::IntegerType;
 
     unsigned!(u8 u16 u32 u64);
     signed!(i8 i16 i32 i64 i128);
 
     // The macro is not used for `u128`, because `u128::from(u128)` would be a useless conversion.
-    impl Integer for u128 {
+    impl IntegerType for u128 {
         const NAME: &'static str = "u128";
         const DIGITS: usize = 39;
         const SEVEN: Self = 7;
@@ -221,7 +221,7 @@ pub(super) fn write_digits(number: u128, width: usize, complement: bool, out: &m
 }
 
 #[inline]
-fn write<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+fn write<T: IntegerType>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
     let (negative, number) = value.split();
     if negative {
         out.push_byte(b'-');
@@ -230,7 +230,7 @@ fn write<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), 
 }
 
 #[cold]
-fn overflow<T: Integer>(value: T, digits: usize) -> KeyProblem {
+fn overflow<T: IntegerType>(value: T, digits: usize) -> KeyProblem {
     KeyProblem::Digits { value: value.to_string(), digits }
 }
 
@@ -271,7 +271,7 @@ fn read_eight(digits: [u8; 8]) -> Option<u64> {
 }
 
 #[inline]
-fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
+fn read<T: IntegerType>(text: &str, width: usize) -> Result<T, KeyProblem> {
     let value = match text.as_bytes() {
         [b'-', digits @ ..] => (digits.len() == width).then(|| read_wide(true, digits)).flatten(),
         digits if digits.len() != width => None,
@@ -292,7 +292,7 @@ fn read<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
 }
 
 /// Reads a number of any width, or a negative one, in chunks that fit 64 bits.
-fn read_wide<T: Integer>(negative: bool, digits: &[u8]) -> Option<T> {
+fn read_wide<T: IntegerType>(negative: bool, digits: &[u8]) -> Option<T> {
     let number = digits.chunks(TENS.len() - 1).try_fold(0_u128, |number, digits| {
         let low = read_u64(digits)?;
         let base = TENS[digits.len()];
@@ -303,11 +303,11 @@ fn read_wide<T: Integer>(negative: bool, digits: &[u8]) -> Option<T> {
 }
 
 #[cold]
-fn unreadable<T: Integer>(text: &str, width: usize) -> KeyProblem {
+fn unreadable<T: IntegerType>(text: &str, width: usize) -> KeyProblem {
     KeyProblem::malformed(format!("{width} digits of a `{}`", T::NAME), text)
 }
 
-fn write_mirrored<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+fn write_mirrored<T: IntegerType>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
     // The error must name the value that was given, not its mirror.
     let mirrored = value.mirror(width).ok_or_else(|| overflow(value, width))?;
     write(mirrored, width, out).map_err(|_| overflow(value, width))
@@ -315,13 +315,13 @@ fn write_mirrored<T: Integer>(value: T, width: usize, out: &mut KeyBuffer) -> Re
 
 /// Returns the side on which a value has more digits than `width`. A mirrored encoding can use it too, because a value
 /// fits `width` digits if and only if its mirror does.
-fn outside<T: Integer>(value: T, width: usize) -> Option<Ordering> {
+fn outside<T: IntegerType>(value: T, width: usize) -> Option<Ordering> {
     let (negative, number) = value.split();
     let digits = number.checked_ilog10().map_or(1, |log| log as usize + 1);
     (digits > width).then_some(if negative { Ordering::Less } else { Ordering::Greater })
 }
 
-fn read_mirrored<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> {
+fn read_mirrored<T: IntegerType>(text: &str, width: usize) -> Result<T, KeyProblem> {
     let mirrored: T = read(text, width)?;
     mirrored.mirror(width).ok_or_else(|| KeyProblem::malformed(format!("{width} digits"), text))
 }
@@ -330,7 +330,7 @@ fn read_mirrored<T: Integer>(text: &str, width: usize) -> Result<T, KeyProblem> 
 pub(super) trait WithInteger {
     type Output;
 
-    fn call<T: Integer>(self) -> Self::Output;
+    fn call<T: IntegerType>(self) -> Self::Output;
 }
 
 /// Calls the function with the integer type of this name; `None` if there is no such type.
@@ -351,12 +351,12 @@ pub(super) fn by_name<F: WithInteger>(name: &str, function: F) -> Option<F::Outp
 }
 
 /// Reads a number of this width, mirrored or not.
-pub(super) fn read_wide_as<T: Integer>(text: &str, width: usize, is_mirrored: bool) -> Result<T, KeyProblem> {
+pub(super) fn read_wide_as<T: IntegerType>(text: &str, width: usize, is_mirrored: bool) -> Result<T, KeyProblem> {
     if is_mirrored { read_mirrored(text, width) } else { read(text, width) }
 }
 
 /// Writes a number with this width, mirrored or not.
-pub(super) fn write_as<T: Integer>(
+pub(super) fn write_as<T: IntegerType>(
     value: T,
     width: usize,
     is_mirrored: bool,
@@ -367,7 +367,7 @@ pub(super) fn write_as<T: Integer>(
 
 macro_rules! encodings {
     ($($encoding:ty, [$($n:tt)*], $width:expr, $write:ident, $read:ident, $descending:literal;)*) => {$(
-        impl<T: Integer, $($n)*> Encode<kind::Integer<T>> for $encoding {
+        impl<T: IntegerType, $($n)*> Encode<kind::Integer<T>> for $encoding {
             const SELF_DELIMITING: bool = true;
 
             #[inline]
@@ -376,14 +376,14 @@ macro_rules! encodings {
             }
         }
 
-        impl<T: Integer, $($n)*> Decode<kind::Integer<T>> for $encoding {
+        impl<T: IntegerType, $($n)*> Decode<kind::Integer<T>> for $encoding {
             #[inline]
             fn read<'a>(text: &'a str, _: Escape) -> Result<T, KeyProblem> {
                 $read(text, $width)
             }
         }
 
-        impl<T: Integer, $($n)*> Ordered<kind::Integer<T>> for $encoding {
+        impl<T: IntegerType, $($n)*> Ordered<kind::Integer<T>> for $encoding {
             const DESCENDING: bool = $descending;
 
             fn outside(value: T) -> Option<Ordering> {

@@ -11,7 +11,7 @@ use table_store::{
     unstable::{civil_from_days, days_from_civil},
 };
 
-use super::{Date, Decimal, Decode, Encode, Escape, KeyBuffer, Plain, UnixTime, kind};
+use super::{DateParts, DecimalParts, Decode, Encode, Escape, KeyBuffer, Plain, UnixTime, kind};
 
 pub(super) fn store_text(text: &str, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
     properties.push(name, ValueRef::String(text));
@@ -37,7 +37,7 @@ pub(super) fn load_character(value: ValueRef<'_>) -> Option<char> {
 
 /// Stores an integer as `Edm.Int32` or `Edm.Int64` if that type holds every value of `T`, else as text. Unlike that of a
 /// `Property`, the text has no padding, because pointers are stored so.
-pub(super) fn store_integer<T: super::Integer>(
+pub(super) fn store_integer<T: super::IntegerType>(
     value: T,
     name: &str,
     properties: &mut Properties,
@@ -57,7 +57,7 @@ pub(super) fn store_integer<T: super::Integer>(
     Ok(())
 }
 
-pub(super) fn load_integer<T: super::Integer>(value: ValueRef<'_>) -> Option<T> {
+pub(super) fn load_integer<T: super::IntegerType>(value: ValueRef<'_>) -> Option<T> {
     let number = match value {
         ValueRef::Int32(number) => i128::from(number),
         ValueRef::Int64(number) => i128::from(number),
@@ -76,15 +76,19 @@ pub(super) fn load_integer<T: super::Integer>(value: ValueRef<'_>) -> Option<T> 
 }
 
 /// Stores a decimal as text. Zeros at its end are left out, so that equal numbers have one text.
-pub(super) fn store_decimal(value: Decimal, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+pub(super) fn store_decimal(
+    value: DecimalParts,
+    name: &str,
+    properties: &mut Properties,
+) -> Result<(), PropertyProblem> {
     let shortest = value.shorter_forms().last().unwrap_or(value);
     store_text(&shortest.to_string(), name, properties)
 }
 
-pub(super) fn load_decimal(value: ValueRef<'_>) -> Option<Decimal> {
-    let whole = |mantissa| Some(Decimal { mantissa, scale: 0 });
+pub(super) fn load_decimal(value: ValueRef<'_>) -> Option<DecimalParts> {
+    let whole = |mantissa| Some(DecimalParts { mantissa, scale: 0 });
     match value {
-        ValueRef::String(text) => Decimal::parse(text),
+        ValueRef::String(text) => DecimalParts::parse(text),
         ValueRef::Int32(number) => whole(number.into()),
         ValueRef::Int64(number) => whole(number.into()),
         _ => None,
@@ -120,7 +124,7 @@ pub(super) fn load_instant(value: ValueRef<'_>) -> Option<Ticks> {
     }
 }
 
-pub(super) fn store_date(value: Date, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
+pub(super) fn store_date(value: DateParts, name: &str, properties: &mut Properties) -> Result<(), PropertyProblem> {
     let mut text = KeyBuffer::new();
     let written = <Plain as Encode<kind::Date>>::write(value, Escape::part(true), &mut text);
     written.map_err(|problem| PropertyProblem {
@@ -130,7 +134,7 @@ pub(super) fn store_date(value: Date, name: &str, properties: &mut Properties) -
     store_text(text.as_str(), name, properties)
 }
 
-pub(super) fn load_date(value: ValueRef<'_>) -> Option<Date> {
+pub(super) fn load_date(value: ValueRef<'_>) -> Option<DateParts> {
     match value {
         ValueRef::String(text) => read_date(text),
         _ => None,
@@ -139,7 +143,7 @@ pub(super) fn load_date(value: ValueRef<'_>) -> Option<Date> {
 
 /// Reads the text of a date, or the JSON that crates for time write: the text in quotes, or the year and the day of the
 /// year.
-fn read_date(text: &str) -> Option<Date> {
+fn read_date(text: &str) -> Option<DateParts> {
     let within = |open, close| text.strip_prefix(open)?.strip_suffix(close);
     if let Some(numbers) = within('[', ']') {
         let (year, day) = numbers.split_once(',')?;
@@ -148,7 +152,7 @@ fn read_date(text: &str) -> Option<Date> {
             return None;
         }
         let (of, month, day) = civil_from_days(days_from_civil(year, 1, 1) + day - 1);
-        let date = Date { year: of.try_into().ok()?, month: month.try_into().ok()?, day: day.try_into().ok()? };
+        let date = DateParts { year: of.try_into().ok()?, month: month.try_into().ok()?, day: day.try_into().ok()? };
         return Some(date).filter(|_| of == year);
     }
     <Plain as Decode<kind::Date>>::read(within('"', '"').unwrap_or(text), Escape::part(true)).ok()

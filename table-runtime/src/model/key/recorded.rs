@@ -6,10 +6,10 @@
 use table_store::{Guid, Ticks, ValueRef, error::KeyProblem};
 
 use super::{
-    Decimal, Decode, Encode, Escape, KeyBuffer, Kind, Plain, Raw, Reverse, ReverseTime, Unscaled,
+    DecimalParts, Decode, Encode, Escape, KeyBuffer, Kind, Plain, Raw, Reverse, ReverseTime, Unscaled,
     decimal::of_decimal,
     hash,
-    integer::{self, Integer},
+    integer::{self, IntegerType},
     kind, text,
 };
 use crate::model::layout::Encoding;
@@ -47,7 +47,7 @@ impl Encoding {
             "decimal" => {
                 let scale = self.places().ok_or_else(|| KeyProblem::malformed("a part with `scale`", part))?;
                 let Unscaled(mantissa) = self.read_number(part)?;
-                Ok(Decimal { mantissa, scale }.to_string())
+                Ok(DecimalParts { mantissa, scale }.to_string())
             }
             _ => {
                 let read = Number { encoding: self, text: part };
@@ -117,11 +117,11 @@ impl Encoding {
         self.scale.and_then(|places| places.try_into().ok())
     }
 
-    fn read_number<T: Integer>(&self, text: &str) -> Result<T, KeyProblem> {
+    fn read_number<T: IntegerType>(&self, text: &str) -> Result<T, KeyProblem> {
         integer::read_wide_as(text, self.pad.unwrap_or(T::DIGITS), self.is_reverse)
     }
 
-    fn write_number<T: Integer>(&self, number: T, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+    fn write_number<T: IntegerType>(&self, number: T, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
         integer::write_as(number, self.pad.unwrap_or(T::DIGITS), self.is_reverse, out)
     }
 }
@@ -139,7 +139,7 @@ struct Number<'a> {
 impl integer::WithInteger for Number<'_> {
     type Output = Result<String, KeyProblem>;
 
-    fn call<T: Integer>(self) -> Self::Output {
+    fn call<T: IntegerType>(self) -> Self::Output {
         self.encoding.read_number::<T>(self.text).map(|number| number.to_string())
     }
 }
@@ -154,7 +154,7 @@ struct NumberOf<'a> {
 impl integer::WithInteger for NumberOf<'_> {
     type Output = Option<Result<(), KeyProblem>>;
 
-    fn call<T: Integer>(self) -> Self::Output {
+    fn call<T: IntegerType>(self) -> Self::Output {
         let number = <kind::Integer<T> as Kind>::load(self.value)?;
         Some(self.encoding.write_number(number, self.out))
     }

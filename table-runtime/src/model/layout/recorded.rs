@@ -14,7 +14,7 @@ use super::{
 
 /// The recorded layout of an entity's primary key or of one of its indexes.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(from = "Stored")]
+#[serde(from = "StoredLayout")]
 #[non_exhaustive]
 pub struct RecordedLayout {
     /// Name of the index, or `key` for the primary key.
@@ -144,7 +144,7 @@ pub struct RecordedSlice {
 
 /// The form in which the catalog stores a layout.
 #[derive(Deserialize)]
-struct Stored {
+struct StoredLayout {
     name: String,
     table: String,
     #[serde(default)]
@@ -165,9 +165,9 @@ struct Stored {
     kind: Option<String>,
 }
 
-impl From<Stored> for RecordedLayout {
-    fn from(stored: Stored) -> Self {
-        let Stored { name, table, separator, slice, kind, .. } = stored;
+impl From<StoredLayout> for RecordedLayout {
+    fn from(stored: StoredLayout) -> Self {
+        let StoredLayout { name, table, separator, slice, kind, .. } = stored;
         // What is not known of an index must not hide where its rows are.
         let known = (!stored.index.is_null()).then(|| serde_json::from_value(stored.index));
         let is_readable = !matches!(known, Some(Err(_)));
@@ -205,14 +205,14 @@ fn fields<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     #[serde(untagged)]
     enum Field {
         Name(String),
-        Stored { field: String },
+        StoredLayout { field: String },
     }
 
     let fields = Vec::<Field>::deserialize(from)?;
     Ok(fields
         .into_iter()
         .map(|field| match field {
-            Field::Name(field) | Field::Stored { field } => field,
+            Field::Name(field) | Field::StoredLayout { field } => field,
         })
         .collect())
 }

@@ -11,13 +11,13 @@ use super::{
 ///
 /// Only self-delimiting parts can be counted, because they contain no delimiter.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct RowShape {
     prefix: &'static str,
     parts: &'static [PartInfo],
     separator: Option<char>,
 }
 
-impl Shape {
+impl RowShape {
     /// Returns the shape of a layout's row keys; `None` if any row key may belong to the layout.
     pub const fn of(layout: &LayoutInfo, separator: Option<char>) -> Option<Self> {
         let (prefix, parts) = (layout.row_prefix, layout.row);
@@ -75,7 +75,7 @@ fn are_digits(bytes: &[u8]) -> bool {
     is_rest && eights.iter().all(is_eight)
 }
 
-/// Checks whether two recorded primary keys have different shapes: the row keys of each fit the other's [`Shape`] never.
+/// Checks whether two recorded primary keys have different shapes: the row keys of each fit the other's [`RowShape`] never.
 ///
 /// Both have the same prefix and the same delimiters, and as many parts as the shorter one has can be counted in both.
 /// Each of them must consist of characters that the other's part at the same place may have, because a shape takes any
@@ -97,7 +97,7 @@ pub(super) fn differ(one: &RecordedLayout, other: &RecordedLayout) -> bool {
 struct Characters {
     /// `true` if the encoding writes letters.
     writes_letters: bool,
-    /// `true` if [`Shape::fits`] allows letters.
+    /// `true` if [`RowShape::fits`] allows letters.
     allows_letters: bool,
 }
 
@@ -206,7 +206,7 @@ mod tests {
             .map(|(layout, separator)| {
                 let layouts = std::slice::from_ref(layout);
                 let whole = Layout { layouts, separator, ..Layout::empty("Entity") };
-                (recorded(&whole, layout), Shape::of(layout, separator), keys(layout, separator))
+                (recorded(&whole, layout), RowShape::of(layout, separator), keys(layout, separator))
             })
             .collect();
         let (mut differing, mut alike) = (0, 0);

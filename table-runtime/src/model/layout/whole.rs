@@ -359,13 +359,13 @@ impl RecordedWhole {
 /// An `Option` of a struct or an enum, an enum with data, or a struct or an enum with a default: an update may change which
 /// properties it has.
 #[derive(Clone, Debug)]
-pub struct Switch {
+pub struct WholeSwitch {
     spot: Spot,
     /// What is around it.
     wholes: Vec<Whole>,
 }
 
-impl Switch {
+impl WholeSwitch {
     /// Returns the name of the variant that a row has, or an empty text for another value; `None` if it has none.
     pub fn position(&self, row: PropertiesRef<'_>) -> Option<String> {
         if !self.wholes.iter().all(|whole| whole.spot.is_in(row)) {
@@ -399,10 +399,10 @@ impl Switch {
 }
 
 /// Returns what in fields an update may change so that it has other properties.
-pub fn switches(fields: &'static [PropertyInfo]) -> Vec<Switch> {
+pub fn switches(fields: &'static [PropertyInfo]) -> Vec<WholeSwitch> {
     let is_switch = |spot: Spot| spot.is_whole() && spot.tag.is_none() || spot.is_enum();
     let places = places(fields).into_iter().filter(|place| is_switch(place.spot));
-    places.map(|Place { spot, wholes, .. }| Switch { spot, wholes }).collect()
+    places.map(|Placed { spot, wholes, .. }| WholeSwitch { spot, wholes }).collect()
 }
 
 /// Returns the names of the properties that count nowhere in a row: those of the wholes that it lacks.
@@ -427,8 +427,8 @@ pub fn recorded_wholes(fields: &'static [PropertyInfo]) -> BTreeMap<String, Reco
 
 /// Returns the stored properties of fields, in order, without those in which a value continues.
 pub fn leaves(fields: &'static [PropertyInfo]) -> Vec<Leaf> {
-    let is_leaf = |place: &Place| place.spot.info.fields.is_empty();
-    let leaf = |Place { spot, wholes, .. }| {
+    let is_leaf = |place: &Placed| place.spot.info.fields.is_empty();
+    let leaf = |Placed { spot, wholes, .. }| {
         let property = spot.parts.first().map_or(*spot.root, |part| spot.root.with_part(part));
         // The first part of a long value is not all of it.
         Leaf { property: PropertyInfo { as_read: spot.info.as_read, ..property }, wholes }
@@ -437,17 +437,17 @@ pub fn leaves(fields: &'static [PropertyInfo]) -> Vec<Leaf> {
 }
 
 /// A field with what is around it.
-struct Place {
+struct Placed {
     spot: Spot,
     path: String,
     wholes: Vec<Whole>,
 }
 
 /// Returns all fields, also those inside of others, in order.
-fn places(fields: &'static [PropertyInfo]) -> Vec<Place> {
-    fn add(spot: Spot, path: &str, around: &[Whole], places: &mut Vec<Place>) {
+fn places(fields: &'static [PropertyInfo]) -> Vec<Placed> {
+    fn add(spot: Spot, path: &str, around: &[Whole], places: &mut Vec<Placed>) {
         let mut wholes = around.to_vec();
-        places.push(Place { spot, path: path.to_owned(), wholes: around.to_vec() });
+        places.push(Placed { spot, path: path.to_owned(), wholes: around.to_vec() });
         if spot.is_whole() {
             wholes.push(Whole { path: path.to_owned(), spot });
         }

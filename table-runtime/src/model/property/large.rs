@@ -14,7 +14,7 @@ use super::{
     AsJson, Json, Native, Opaque, Property, Single, Store, found, integer, json::json, nested, store::as_read,
 };
 use crate::model::{
-    codec::{PropertyWriter, RowReader},
+    codec::{EntityReader, PropertyWriter},
     layout::{AsRead, Parts, PropertyInfo, TypeName},
     sealed::Sealed,
 };
@@ -47,17 +47,17 @@ impl<T, S> Sealed<T> for Large<S> {}
 /// A way to store a field as a text or bytes, of any length.
 pub trait Long<T>: Store<T> {
     /// Calls `write` with the value, if there is one.
-    fn with_value(value: &T, write: impl FnOnce(ValueRef<'_>) -> Problem) -> Problem;
+    fn with_value(value: &T, write: impl FnOnce(ValueRef<'_>) -> WriteResult) -> WriteResult;
 
     /// Reads a value that was stored in parts.
     fn of_parts(value: Value) -> std::result::Result<T, PropertyProblem>;
 }
 
-type Problem = std::result::Result<(), PropertyProblem>;
+type WriteResult = std::result::Result<(), PropertyProblem>;
 
 // The compiler reports what is missing below these implementations: what `T` is not, with its own message.
 impl<T: Property> Long<T> for Native {
-    fn with_value(value: &T, write: impl FnOnce(ValueRef<'_>) -> Problem) -> Problem {
+    fn with_value(value: &T, write: impl FnOnce(ValueRef<'_>) -> WriteResult) -> WriteResult {
         value.to_value(&mut String::new())?.map_or(Ok(()), write)
     }
 
@@ -67,7 +67,7 @@ impl<T: Property> Long<T> for Native {
 }
 
 impl<T: AsJson> Long<T> for Json {
-    fn with_value(value: &T, write: impl FnOnce(ValueRef<'_>) -> Problem) -> Problem {
+    fn with_value(value: &T, write: impl FnOnce(ValueRef<'_>) -> WriteResult) -> WriteResult {
         json(value)?.map_or(Ok(()), |text| write(ValueRef::String(&text)))
     }
 
@@ -106,7 +106,7 @@ impl<T, S: Long<T>> Store<T> for Large<S> {
         })
     }
 
-    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> Result<T> {
+    fn load_in(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> Result<T> {
         let read = match read(name, parts, Self::TYPE, row)? {
             Read::Whole(value) => S::read(value),
             Read::InParts(value) => S::of_parts(value),
@@ -114,7 +114,7 @@ impl<T, S: Long<T>> Store<T> for Large<S> {
         read.map_err(|problem| row.misfit(name_of(name, parts, 0), problem))
     }
 
-    fn write(_: &T, _: PropertyName<'_>, _: &mut Properties) -> Problem {
+    fn write(_: &T, _: PropertyName<'_>, _: &mut Properties) -> WriteResult {
         nested::several()
     }
 
@@ -168,7 +168,7 @@ fn name_of(name: &'static str, parts: Parts, number: usize) -> PropertyName<'sta
 }
 
 /// Writes a value.
-fn push(value: ValueRef<'_>, name: &'static str, parts: Parts, properties: &mut Properties) -> Problem {
+fn push(value: ValueRef<'_>, name: &'static str, parts: Parts, properties: &mut Properties) -> WriteResult {
     let mut push = |number, value| properties.push_named(name_of(name, parts, number), value);
     match pieces(value)? {
         None => push(0, value),
@@ -178,7 +178,7 @@ fn push(value: ValueRef<'_>, name: &'static str, parts: Parts, properties: &mut 
 }
 
 /// Sets a value in a patch, of the property `name`.
-pub fn patch(patch: &mut Properties, name: &'static str, value: ValueRef<'_>) -> Problem {
+pub fn patch(patch: &mut Properties, name: &'static str, value: ValueRef<'_>) -> WriteResult {
     let pieces = pieces(value)?.unwrap_or_else(|| vec![value]);
     each(&pieces, |number, value| {
         patch.set(&PropertyName { outer: name, inner: NAMES[number] }.to_string(), value);
@@ -247,7 +247,7 @@ enum Read<'a> {
 }
 
 /// Reads the properties of a field of the type `ty`.
-fn read<'a>(name: &'static str, parts: Parts, ty: PropertyType, row: &mut RowReader<'a>) -> Result<Read<'a>> {
+fn read<'a>(name: &'static str, parts: Parts, ty: PropertyType, row: &mut EntityReader<'a>) -> Result<Read<'a>> {
     let first = row.property(name_of(name, parts, 0), ty, Ok)?;
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "16")]
     let range = PropertyType::Int32 { min: 1, max: MOST as i32 };
@@ -286,14 +286,14 @@ fn gather<P>(first: P, count: usize, mut read: impl FnMut(usize) -> Result<P>) -
     Ok(pieces)
 }
 
-fn text<'a>(row: &mut RowReader<'a>, name: PropertyName<'static>, ty: PropertyType) -> Result<&'a str> {
+fn text<'a>(row: &mut EntityReader<'a>, name: PropertyName<'static>, ty: PropertyType) -> Result<&'a str> {
     row.property(name, ty, |value| match value {
         Some(ValueRef::String(text)) => Ok(text),
         other => Err(PropertyProblem { expected: ty.edm().into(), found: found(other) }),
     })
 }
 
-fn bytes<'a>(row: &mut RowReader<'a>, name: PropertyName<'static>, ty: PropertyType) -> Result<&'a [u8]> {
+fn bytes<'a>(row: &mut EntityReader<'a>, name: PropertyName<'static>, ty: PropertyType) -> Result<&'a [u8]> {
     row.property(name, ty, |value| match value {
         Some(ValueRef::Binary(bytes)) => Ok(bytes),
         other => Err(PropertyProblem { expected: ty.edm().into(), found: found(other) }),

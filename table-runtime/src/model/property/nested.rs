@@ -20,7 +20,7 @@ use super::Property;
 pub use crate::model::layout::is_always;
 pub(crate) use crate::model::layout::part_name as name_of;
 use crate::model::{
-    codec::{PropertyWriter, RowReader},
+    codec::{EntityReader, PropertyWriter},
     layout::{AsRead, Parts, PropertyInfo, PropertyType, count_of_parts, same_names},
 };
 
@@ -168,12 +168,12 @@ pub const fn sub(parts: Parts, from: usize, to: usize) -> Parts {
 }
 
 /// Text of a message, which a constant builds.
-struct Message {
+struct NestedMessage {
     text: [u8; 800],
     length: usize,
 }
 
-impl Message {
+impl NestedMessage {
     const fn new() -> Self {
         Self { text: [0; 800], length: 0 }
     }
@@ -231,7 +231,7 @@ pub const fn checked_in_row(fields: &'static [PropertyInfo], own: usize) -> &'st
     let most = most(fields) + own;
     if most > 252 {
         let message =
-            Message::new().push("a row has at most 252 properties, but this one has up to ").push_number(most);
+            NestedMessage::new().push("a row has at most 252 properties, but this one has up to ").push_number(most);
         panic!("{}", message.push(": store some fields with `#[property(json)]`").as_str());
     }
     let mut at = 0;
@@ -253,7 +253,7 @@ const fn check_names(field: &PropertyInfo) {
     while at < field.parts.len() || at == 0 && field.name.is_empty() {
         let (path, inner) = part(field, at);
         let name = PropertyName { outer: field.name, inner };
-        let message = Message::new().push("`").push_pieces(field.field, ".", path).push("` ");
+        let message = NestedMessage::new().push("`").push_pieces(field.field, ".", path).push("` ");
         if name.length() == 0 {
             panic!("{}", message.push("has no name: `prefix = \"\"` is for structs").as_str());
         }
@@ -282,7 +282,7 @@ const fn check_differ(one: &PropertyInfo, other: &PropertyInfo) {
             let names =
                 [PropertyName { outer: one.name, inner }, PropertyName { outer: other.name, inner: other_inner }];
             if same_names(names[0], names[1]) {
-                let message = Message::new().push("`").push_pieces(one.field, ".", path);
+                let message = NestedMessage::new().push("`").push_pieces(one.field, ".", path);
                 let message = message.push("` and `").push_pieces(other.field, ".", other_path);
                 let message = message.push("` are both stored as `").push_pieces(one.name, "_", inner);
                 let fix = "`: write `#[property(rename = \"…\")]` or `#[property(prefix = \"…\")]` on one of them";
@@ -383,7 +383,7 @@ pub fn load_tag(
     variants: &'static [&'static str],
     name: &'static str,
     parts: Parts,
-    row: &mut RowReader<'_>,
+    row: &mut EntityReader<'_>,
 ) -> Result<usize> {
     row.property(name_of(name, parts), PropertyType::String, |value| super::name_from_value(value, variants))
 }
@@ -393,7 +393,7 @@ pub fn load_open_tag(
     variants: &'static [&'static str],
     name: &'static str,
     parts: Parts,
-    row: &mut RowReader<'_>,
+    row: &mut EntityReader<'_>,
 ) -> Result<std::result::Result<usize, String>> {
     row.property(name_of(name, parts), PropertyType::String, |value| match value {
         Some(ValueRef::String(text)) => {
@@ -405,7 +405,7 @@ pub fn load_open_tag(
 
 /// Reads an `Option` of a type: a value if the row has one of the parts that are always there. Others may be those of a newer
 /// program, which an older one has carried.
-pub fn load_option<T: Property>(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> Result<Option<T>> {
+pub fn load_option<T: Property>(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> Result<Option<T>> {
     if row.has_value(name, parts, T::PARTS)? { T::load_in(name, parts, row).map(Some) } else { Ok(None) }
 }
 
@@ -429,10 +429,10 @@ impl NoValue {
 /// Returns the properties as which a field is written that is read from these; `None` if it cannot be read.
 pub(super) fn as_read<T>(
     row: PropertiesRef<'_>,
-    load: impl FnOnce(&mut RowReader<'_>) -> Result<T>,
+    load: impl FnOnce(&mut EntityReader<'_>) -> Result<T>,
     store: impl FnOnce(&T, &mut PropertyWriter<'_>) -> Result<()>,
 ) -> Option<Properties> {
-    let value = RowReader::of_properties(row, load).ok()?;
+    let value = EntityReader::of_properties(row, load).ok()?;
     let mut properties = Properties::default();
     // A default that cannot be stored is read all the same.
     let _ = PropertyWriter::without_row(&mut properties, |writer| store(&value, writer));

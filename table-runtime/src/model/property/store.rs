@@ -10,12 +10,12 @@ use table_store::{
 };
 
 use super::{
-    ByEquality, Load, Property, found,
+    ByEquality, LoadProperty, Property, found,
     nested::{self, name_of},
     shape::{Shape, Single},
 };
 use crate::model::{
-    codec::{PropertyWriter, RowReader},
+    codec::{EntityReader, PropertyWriter},
     layout::{AsRead, Parts, PropertyInfo, TypeName},
     sealed::Sealed,
 };
@@ -39,7 +39,7 @@ pub trait Store<T>: Sized + Sealed<T> {
     const TYPE: PropertyType;
 
     #[doc(hidden)]
-    const LOAD: Load<T> = Load::Property(Self::load_in, Self::PARTS);
+    const LOAD: LoadProperty<T> = LoadProperty::Property(Self::load_in, Self::PARTS);
 
     /// Properties of a field that is stored as several; empty for a single one.
     #[doc(hidden)]
@@ -80,7 +80,7 @@ pub trait Store<T>: Sized + Sealed<T> {
 
     #[doc(hidden)]
     #[inline]
-    fn load(name: &'static str, row: &mut RowReader<'_>) -> table_store::Result<T> {
+    fn load(name: &'static str, row: &mut EntityReader<'_>) -> table_store::Result<T> {
         Self::load_in(name, Self::PARTS, row)
     }
 
@@ -98,7 +98,7 @@ pub trait Store<T>: Sized + Sealed<T> {
 
     #[doc(hidden)]
     #[inline]
-    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<T> {
+    fn load_in(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> table_store::Result<T> {
         row.property(name_of(name, parts), Self::TYPE, |value| Self::read(value))
     }
 
@@ -135,8 +135,8 @@ fn is_nothing<T, S: Store<T>>(value: &T) -> bool {
 /// A field that is a [`Property`] itself.
 pub struct Native;
 /// A field stored as `Edm.String` through `Display` and `FromStr`.
-pub struct Text;
-/// An `Option` of a field that [`Text`] stores.
+pub struct DisplayText;
+/// An `Option` of a field that [`DisplayText`] stores.
 pub struct OptionText;
 /// A field stored as `Edm.String` of JSON, through serde.
 ///
@@ -157,7 +157,7 @@ pub struct Scaled<const PLACES: u32>;
 
 // Without the bounds of `Store`, which the compiler would then check, and report, once more.
 impl<T> Sealed<T> for Native {}
-impl<T> Sealed<T> for Text {}
+impl<T> Sealed<T> for DisplayText {}
 impl<T> Sealed<T> for OptionText {}
 impl<T> Sealed<T> for Json {}
 impl<T, S> Sealed<T> for Defaulted<S> {}
@@ -185,8 +185,8 @@ impl<T: Property> Store<T> for Native {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `RowReader::property`")]
-    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<T> {
+    #[allow(clippy::inline_always, reason = "then the name and the type are constants: see `EntityReader::property`")]
+    fn load_in(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> table_store::Result<T> {
         T::load_in(name, parts, row)
     }
 
@@ -206,7 +206,7 @@ impl<T: Property> Store<T> for Native {
     }
 }
 
-/// A field that [`Text`] stores.
+/// A field that [`DisplayText`] stores.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored as text",
     label = "needs `Display` and `FromStr`, for `{Self}`",
@@ -231,7 +231,7 @@ pub trait AsJson: Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> AsJson for T {}
 
-impl<T: AsText> Store<T> for Text {
+impl<T: AsText> Store<T> for DisplayText {
     type Arg<'a> = T;
     type Order = ByEquality;
     type Shape = Single;
@@ -268,15 +268,15 @@ impl<T: AsText> Store<Option<T>> for OptionText {
     const IS_OPTIONAL: bool = true;
 
     fn write(value: &Option<T>, name: PropertyName<'_>, properties: &mut Properties) -> Result<(), PropertyProblem> {
-        value.as_ref().map_or(Ok(()), |value| Text::write(value, name, properties))
+        value.as_ref().map_or(Ok(()), |value| DisplayText::write(value, name, properties))
     }
 
     fn read(value: Option<ValueRef<'_>>) -> Result<Option<T>, PropertyProblem> {
-        value.map(|value| Text::read(Some(value))).transpose()
+        value.map(|value| DisplayText::read(Some(value))).transpose()
     }
 
     fn arg_value(arg: T) -> Result<Option<Value>, PropertyProblem> {
-        <Text as Store<T>>::arg_value(arg)
+        <DisplayText as Store<T>>::arg_value(arg)
     }
 }
 
@@ -323,7 +323,7 @@ impl<T: HasDefault, S: Store<T>> Store<T> for Defaulted<S> {
     }
 
     #[inline]
-    fn load_in(name: &'static str, parts: Parts, row: &mut RowReader<'_>) -> table_store::Result<T> {
+    fn load_in(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> table_store::Result<T> {
         if S::PARTS.is_empty() {
             return row.property(name_of(name, parts), Self::TYPE, |value| Self::read(value));
         }

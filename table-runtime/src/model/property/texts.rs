@@ -9,7 +9,7 @@ use std::{
 use table_store::{PropertyType, ValueRef, error::PropertyProblem};
 
 use super::{Always, ByEquality, ByOrder, Property, found, integer};
-use crate::model::key::{Encode, Escape, Integer, KeyBuffer, Kind, Plain, kind};
+use crate::model::key::{Encode, Escape, IntegerType, KeyBuffer, Kind, Plain, kind};
 
 /// Implements [`Property`] for types that are stored as a text, from their comparisons, the type of the property, what the
 /// text is, and the functions that write it and that read a value.
@@ -78,11 +78,11 @@ where
     Ok(())
 }
 
-fn write_integer<T: Integer>(value: T, text: &mut String) -> Result<(), PropertyProblem> {
+fn write_integer<T: IntegerType>(value: T, text: &mut String) -> Result<(), PropertyProblem> {
     write_as_key::<kind::Integer<T>>(value, T::NAME, text)
 }
 
-fn read_integer<T: Integer>(value: ValueRef<'_>) -> Option<T> {
+fn read_integer<T: IntegerType>(value: ValueRef<'_>) -> Option<T> {
     match integer(value) {
         Some(number) => <kind::Integer<T> as Kind>::load(ValueRef::Int64(number)),
         None => <kind::Integer<T> as Kind>::load(value),

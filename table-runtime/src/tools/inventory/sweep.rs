@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use table_store::{
     ETag, Error, Result, Row, RowId, RowRef,
     backend::{Action, BackendExt, Group, IfMatch, Operation, Scan},
-    unstable::{Progress, RowKeys, client::Client},
+    unstable::{RowKeys, ScanProgress, client::Client},
 };
 
 use super::{Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, identify::identified, recorded};
@@ -52,11 +52,11 @@ pub struct SweptRows {
 }
 
 impl SweptRows {
-    fn count(&mut self, removal: Removal) {
+    fn count(&mut self, removal: SweptEntity) {
         match removal {
-            Removal::Done => self.removed += 1,
-            Removal::Changed => {}
-            Removal::Left(index) => *self.left.entry(index).or_default() += 1,
+            SweptEntity::Done => self.removed += 1,
+            SweptEntity::Changed => {}
+            SweptEntity::Left(index) => *self.left.entry(index).or_default() += 1,
         }
     }
 }
@@ -92,7 +92,7 @@ impl Inventory {
         let Some(condition) = sweepings.condition() else { return Ok(swept) };
         for table in self.tables_of(primary) {
             let scan = Scan { page: PAGE, filter: Some(condition.clone()), ..Scan::all(table.to_owned()) };
-            let mut progress = Progress::default();
+            let mut progress = ScanProgress::default();
             while !progress.has_ended() {
                 if !self.is_current(tables, entity).await? {
                     swept.is_outdated = true;
@@ -141,13 +141,13 @@ impl Inventory {
         Ok(recorded::entities(&records).iter().any(|recorded| recorded == entity))
     }
 
-    async fn remove_all(&self, client: &Client, table: &str, rows: &[Row]) -> Result<Vec<Removal>> {
+    async fn remove_all(&self, client: &Client, table: &str, rows: &[Row]) -> Result<Vec<SweptEntity>> {
         let mut removals = Vec::with_capacity(rows.len());
         for row in rows {
             removals.push(match self.remove(client, table, row).await {
                 Err(error) if is_of_entity(&error) => {
                     tracing::warn!(target: "table_runtime::sweep", table, %error, "an entity that has expired was left");
-                    Removal::Left(self.identify(table, row.as_ref()).map_or_else(String::new, |row| row.entity.name.clone()))
+                    SweptEntity::Left(self.identify(table, row.as_ref()).map_or_else(String::new, |row| row.entity.name.clone()))
                 }
                 removed => removed?,
             });
@@ -157,8 +157,8 @@ impl Inventory {
 
     /// Removes an entity in the version that was read, in the order of [`Tables::delete`]: it reads the versions of its index
     /// rows, deletes the entity with those of its partition, and then the others.
-    async fn remove(&self, client: &Client, table: &str, row: &Row) -> Result<Removal> {
-        let Some(found) = self.identify(table, row.as_ref()) else { return Ok(Removal::Changed) };
+    async fn remove(&self, client: &Client, table: &str, row: &Row) -> Result<SweptEntity> {
+        let Some(found) = self.identify(table, row.as_ref()) else { return Ok(SweptEntity::Changed) };
         let primary = found.layout;
         let own = RowKeys { partition_key: row.partition_key.clone(), row_key: row.row_key.clone() };
         let mut operations = vec![delete(&own.row_key, row.etag.clone())];
@@ -167,7 +167,7 @@ impl Inventory {
         for index in indexes.filter(|index| index.state != LayoutState::Gone) {
             let is_known = found.entity.knows_rows_of(row.as_ref());
             let Some(expected) = expected::keys(index, row.as_ref(), &found).filter(|_| is_known) else {
-                return Ok(Removal::Left(format!("{}.{}", found.entity.name, index.name)));
+                return Ok(SweptEntity::Left(format!("{}.{}", found.entity.name, index.name)));
             };
             let is_in_partition = index.is_same_partition();
             // The slices of an index are those of its entity.
@@ -195,7 +195,7 @@ impl Inventory {
         group.check()?;
         match client.execute(&group).await {
             Ok(_) => {}
-            Err(error) if is_lost_race(&error) => return Ok(Removal::Changed),
+            Err(error) if is_lost_race(&error) => return Ok(SweptEntity::Changed),
             Err(error) => return Err(error),
         }
         for deleted in pacing::in_waves(released.iter().map(|group| client.execute(group))).await {
@@ -206,7 +206,7 @@ impl Inventory {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Removal::Done)
+        Ok(SweptEntity::Done)
     }
 
     /// Reads a row of an index, and returns its version; `None` if it does not belong to the entity.
@@ -225,7 +225,7 @@ impl Inventory {
 }
 
 /// What happened to an entity.
-enum Removal {
+enum SweptEntity {
     Done,
     /// Another writer changed or removed it first.
     Changed,

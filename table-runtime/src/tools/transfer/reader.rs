@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use table_store::{
     Error, Result, RowRef, RowSet,
     backend::{BackendExt, Continuation, KeyRange, Page, Partitions, Scan},
-    unstable::{Progress, client::Client, limits},
+    unstable::{ScanProgress, client::Client, limits},
 };
 
 use super::{TransferError, check, is_forbidden, is_own_catalog, is_record, may_be_catalog};
@@ -109,7 +109,7 @@ pub struct RowReader {
     as_stored: bool,
     /// True if the table at the front was begun.
     is_begun: bool,
-    progress: Progress,
+    progress: ScanProgress,
     rows: u64,
     catalogs: Vec<(String, u128)>,
 }
@@ -156,7 +156,7 @@ impl RowReader {
             selection,
             as_stored: false,
             is_begun: false,
-            progress: Progress::default(),
+            progress: ScanProgress::default(),
             rows: 0,
             catalogs: Vec::new(),
         };
@@ -200,7 +200,7 @@ impl RowReader {
             selection: position.selection,
             as_stored: false,
             is_begun: position.is_begun,
-            progress: Progress::at(from),
+            progress: ScanProgress::at(from),
             rows: position.rows,
             catalogs: catalogs.ok_or(TransferError::Cursor)?,
         })
@@ -288,7 +288,7 @@ impl RowReader {
             self.rows += rows.len() as u64;
             if self.progress.has_ended() {
                 self.tables.pop_front();
-                (self.is_begun, self.progress) = (false, Progress::default());
+                (self.is_begun, self.progress) = (false, ScanProgress::default());
             }
             if !rows.is_empty() {
                 return Ok(Some(ReadPart::Rows { table, rows }));
@@ -311,7 +311,7 @@ impl RowReader {
         let partitions = Partitions::One(Record::INFO.layouts[0].partition_prefix.to_owned());
         // Neither bounds nor the number of rows that the user has selected.
         let scan = Scan { partitions, ..Scan::all(table.to_owned()) };
-        let mut progress = Progress::default();
+        let mut progress = ScanProgress::default();
         while !progress.has_ended() {
             let rows = match self.backend.next_page(&scan, &mut progress).await {
                 Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) => return Ok(false),

@@ -25,7 +25,7 @@ use table_store::{
 };
 
 use super::{
-    BulkCallback, FAILURES, Input, Source, TypedWrite,
+    BulkCallback, FAILURES, Input, SourceKind, TypedWrite,
     batching::Batching,
     pace::Pace,
     send::{BatchOutcome, Writes, write_batch, write_in_steps},
@@ -65,7 +65,7 @@ pub(super) struct BulkWriter<'a> {
     on_progress: Option<BulkCallback<'a>>,
     /// The source of the entities; `None` after its end.
     input: Option<Input<'a>>,
-    pub(super) source: Source,
+    pub(super) source: SourceKind,
     /// `true` if the input had no item ready when it was asked last.
     input_waits: bool,
     /// The open batches, by table and partition.
@@ -209,7 +209,7 @@ impl<'a> BulkWriter<'a> {
             pace,
             on_progress,
             input: Some(input),
-            source: Source::User,
+            source: SourceKind::User,
             input_waits: false,
             open: HashMap::new(),
             packed: VecDeque::new(),
@@ -285,7 +285,9 @@ impl<'a> BulkWriter<'a> {
                 Poll::Pending if !mem::replace(&mut self.input_waits, true) && !self.packed.is_empty() => {
                     return Poll::Ready(Event::Waits);
                 }
-                Poll::Pending if self.source == Source::User && self.in_flight.is_empty() && !self.open.is_empty() => {
+                Poll::Pending
+                    if self.source == SourceKind::User && self.in_flight.is_empty() && !self.open.is_empty() =>
+                {
                     return Poll::Ready(Event::Quiet);
                 }
                 Poll::Pending => {}

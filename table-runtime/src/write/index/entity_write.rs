@@ -17,7 +17,7 @@ use super::{
 };
 use crate::model::{
     codec::is_unreadable,
-    entity::{self, Carried, Loaded, LoadedRows, StoredState, Unknown, WriteEntity},
+    entity::{self, Carried, LoadedEntity, LoadedRows, StoredState, Unknown, WriteEntity},
     lifecycle::Standing,
 };
 
@@ -70,7 +70,7 @@ pub struct EntityWrite {
     pub verb: Verb,
     entity: Entity,
     /// The entity as it was loaded; `None` if only the table knows it.
-    old: Option<Box<Loaded>>,
+    old: Option<Box<LoadedEntity>>,
     /// The version that the row must have; `None` if any will do, or if the version is read.
     expected: Option<ETag>,
     /// True if an insert has found a row, and reads it: it takes the place of an entity that has expired.
@@ -89,7 +89,7 @@ enum Entity {
 
 /// The entity that was read for a write, and the condition that it is still stored.
 pub struct Before {
-    loaded: Loaded,
+    loaded: LoadedEntity,
     condition: IfMatch,
     /// True if the entity has expired, so that no reader misses it when it is removed first.
     pub(super) has_expired: bool,
@@ -337,7 +337,7 @@ impl BegunWrite {
             // A pending insert has neither index rows in its partition, nor properties to keep. If the entity takes
             // steps, its insert removes the pending one.
             let replaces = self.write.before_commit().next().is_none();
-            return replaces.then(|| Before { loaded: Loaded::default(), condition, has_expired: false });
+            return replaces.then(|| Before { loaded: LoadedEntity::default(), condition, has_expired: false });
         }
         let mut loaded = found.into_loaded();
         if self.entity.new_rows().is_some() && self.entity.verb != Verb::Update {
@@ -356,7 +356,7 @@ impl BegunWrite {
     /// Returns the result of [`read`](Self::read) for the case that exactly this entity is already stored.
     pub(super) fn if_unchanged(&self) -> Option<Before> {
         let rows = self.entity.new_rows().filter(|_| self.reads())?.clone().into_loaded();
-        let loaded = Loaded { rows, unknown: None, until: None };
+        let loaded = LoadedEntity { rows, unknown: None, until: None };
         Some(Before { loaded, condition: IfMatch::Any, has_expired: false })
     }
 

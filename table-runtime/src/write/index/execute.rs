@@ -13,7 +13,7 @@ use super::{
 use crate::{client::pacing, model::entity::Unknown};
 
 /// The result of an entity write.
-pub struct Written {
+pub struct WrittenEntity {
     /// The entity's version; `None` if it was deleted, or if a lost answer left the version unknown.
     pub(crate) etag: Option<ETag>,
     /// The properties that the struct does not know and the write has kept.
@@ -48,14 +48,14 @@ pub fn check(writes: &[BegunWrite]) -> Result<()> {
 }
 
 /// Writes one entity.
-pub async fn execute_one(write: &mut BegunWrite) -> Result<Written, WriteFailure> {
+pub async fn execute_one(write: &mut BegunWrite) -> Result<WrittenEntity, WriteFailure> {
     let written = execute(slice::from_mut(write)).await?;
     written.into_iter().next().ok_or_else(|| unreachable!("one write has one result"))
 }
 
 /// Writes entities of one partition, all or none; a single one may take steps. If another writer changed a row that was
 /// read for a write, that write begins anew after a delay.
-pub async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>, WriteFailure> {
+pub async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<WrittenEntity>, WriteFailure> {
     let mut delays = pacing::delays();
     loop {
         match attempt(writes, InTheWay::Look).await {
@@ -71,7 +71,7 @@ pub async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<Written>, WriteFai
 }
 
 /// Writes entities as [`execute`] does, once.
-pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<Written>, WriteFailure> {
+pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<WrittenEntity>, WriteFailure> {
     writes.iter().try_for_each(BegunWrite::check_present)?;
     let before = make_room(writes, read(writes).await?).await?;
     let mut carried = Vec::with_capacity(writes.len());
@@ -93,7 +93,7 @@ pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<
         WriteFailure { lost_race, ..failure }
     })?;
     let written = carried.into_iter().zip(etags);
-    Ok(written.map(|(unknown, etag)| Written { etag, unknown, read: read.take() }).collect())
+    Ok(written.map(|(unknown, etag)| WrittenEntity { etag, unknown, read: read.take() }).collect())
 }
 
 /// Removes entities that have expired, if one transaction has no room for their index rows beside those of the entities that

@@ -6,7 +6,7 @@ use table_store::{
     Error, Guid, Properties, PropertiesRef, Result, Row, RowId, RowRef, Ticks, ValueRef,
     backend::Reach,
     error::LimitError,
-    unstable::{RowKeys, limits, observe::Operation},
+    unstable::{RowKeys, limits, observe::ObservedOperation},
 };
 
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
     model::{
         codec::index_value,
         entity::{
-            self, EntityInfo, Loaded, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, TableEntity, Unknown,
-            VERSION, WRITE_ID, WriteEntity, version_value,
+            self, EntityInfo, LoadedEntity, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, TableEntity,
+            Unknown, VERSION, WRITE_ID, WriteEntity, version_value,
         },
         layout::{Holds, Layout, LayoutInfo, PropertyInfo, Scope, has_property},
         lifecycle::{self, Standing},
@@ -42,8 +42,8 @@ impl Deref for Schema {
 
 impl Schema {
     /// Returns a user's operation on the entity.
-    pub fn operation(&self, verb: &'static str) -> Operation {
-        Operation { verb, entity: self.info.entity, table: self.layouts[0].table, cost: None }
+    pub fn operation(&self, verb: &'static str) -> ObservedOperation {
+        ObservedOperation { verb, entity: self.info.entity, table: self.layouts[0].table, cost: None }
     }
 }
 
@@ -205,9 +205,9 @@ impl FoundEntity {
     }
 
     /// Returns the entity as an update needs it. A pending insert has no properties to keep.
-    pub fn into_loaded(self) -> Loaded {
+    pub fn into_loaded(self) -> LoadedEntity {
         let unknown = self.unknown.filter(|_| self.pending.is_none());
-        Loaded { rows: self.encoded.into_loaded(), unknown, until: None }
+        LoadedEntity { rows: self.encoded.into_loaded(), unknown, until: None }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::{marker::PhantomData, time::SystemTime};
 
 use serde::{Serialize, de::DeserializeOwned};
-use table_runtime::{KeyPart, Property, TableEntity, Tables};
+use table_runtime::{KeyPart, Property, Stored, TableEntity, Tables};
 
 #[derive(TableEntity)]
 #[table(name = "Items")]
@@ -110,4 +110,7 @@ pub(crate) fn main() {
     let _ = Keyed::<u32>::key(1);
     let _ = Nothing::<f32>::key();
     assert_eq!(<Item<u32, bool>>::INFO.properties().count(), 3);
+    // The entity alone, also of one with parameters.
+    let _: fn(Stored<Keyed<u32>>) -> Keyed<u32> = Stored::into;
+    let _: fn(Stored<Tagged<u16, [String; 2]>>) -> Tagged<u16, [String; 2]> = Tagged::from;
 }

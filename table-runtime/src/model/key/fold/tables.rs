@@ -4,11 +4,11 @@
 //! regenerate them.
 
 /// A run of characters that are `step` apart and fold by the same distance: first, last, step, distance.
-pub(super) type Run = (u32, u32, u32, i32);
+pub(super) type FoldRun = (u32, u32, u32, i32);
 
 /// Runs that fold to lower case.
 #[rustfmt::skip]
-pub(super) static LOWER: [Run; 184] = [
+pub(super) static LOWER: [FoldRun; 184] = [
     (0x00C0, 0x00D6, 1, 32), (0x00D8, 0x00DE, 1, 32), (0x0100, 0x012E, 2, 1), (0x0132, 0x0136, 2, 1),
     (0x0139, 0x0147, 2, 1), (0x014A, 0x0176, 2, 1), (0x0178, 0x0178, 1, -121), (0x0179, 0x017D, 2, 1),
     (0x0181, 0x0181, 1, 210), (0x0182, 0x0184, 2, 1), (0x0186, 0x0186, 1, 206), (0x0187, 0x0187, 1, 1),
@@ -62,7 +62,7 @@ pub(super) static LOWER_MANY: [(char, &str); 1] = [('\u{0130}', "\u{0069}\u{0307
 
 /// Runs that fold to upper case.
 #[rustfmt::skip]
-pub(super) static UPPER: [Run; 197] = [
+pub(super) static UPPER: [FoldRun; 197] = [
     (0x00B5, 0x00B5, 1, 743), (0x00E0, 0x00F6, 1, -32), (0x00F8, 0x00FE, 1, -32), (0x00FF, 0x00FF, 1, 121),
     (0x0101, 0x012F, 2, -1), (0x0131, 0x0131, 1, -232), (0x0133, 0x0137, 2, -1), (0x013A, 0x0148, 2, -1),
     (0x014B, 0x0177, 2, -1), (0x017A, 0x017E, 2, -1), (0x017F, 0x017F, 1, -300), (0x0180, 0x0180, 1, 195),

@@ -15,7 +15,7 @@ pub struct Post {
 }
 
 async fn run(tables: &Tables, post: &Post) -> Result<()> {
-    let found = tables.get_or_insert(post).await?;
+    let found = tables.insert_or_ignore(post).await?;
     println!("{}", found.likes);
     Ok(())
 }
