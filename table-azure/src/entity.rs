@@ -141,9 +141,9 @@ struct Entity(Row);
 
 impl<'de> Deserialize<'de> for Entity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RowMembers;
+        struct Members;
 
-        impl<'de> Visitor<'de> for RowMembers {
+        impl<'de> Visitor<'de> for Members {
             type Value = Entity;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,7 +177,7 @@ impl<'de> Deserialize<'de> for Entity {
             }
         }
 
-        deserializer.deserialize_map(RowMembers)
+        deserializer.deserialize_map(Members)
     }
 }
 

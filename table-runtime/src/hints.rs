@@ -1,5 +1,5 @@
-//! Names that users of other libraries type in their first week, each of which stands for a fact about this store. None of
-//! them can be called: they exist for the compiler's messages.
+//! Names that users of other libraries type in their first week: for what the store does not do, or for what has another name
+//! here. None of them can be called: they exist for the compiler's messages.
 //!
 //! A message is a trait that nothing implements, one for each reason, whatever the type. There are two ways to have it:
 //!
@@ -28,8 +28,6 @@ pub enum TableStorage {}
 /// Defines the traits whose messages the compiler prints.
 macro_rules! hints {
     ($($hint:ident: $message:literal, $label:literal $(, $note:literal)*;)*) => {$(
-        #[doc = concat!("Message: ", $message, ": ", $label, ".")]
-        $(#[doc = concat!("\n- ", $note)])*
         #[diagnostic::on_unimplemented(message = $message, label = $label $(, note = $note)*)]
         pub trait $hint {}
     )*};
@@ -52,8 +50,10 @@ macro_rules! names {
     };
 }
 
-/// Defines functions of the type around it. The compiler shows the tokens in brackets where the invocation has them, and not
-/// where this macro uses them.
+/// Defines functions of the type around it. The number of arguments counts: the compiler reports another one as well.
+///
+/// The visibility, the hint and the body are arguments, because the compiler then points at the line of the invocation, and not
+/// into this macro.
 macro_rules! functions {
     // The compiler does not know the returned type, and says nothing about what follows.
     (@ $public:tt $hint:tt $body:tt $name:ident($($argument:tt),*)) => {
@@ -61,7 +61,7 @@ macro_rules! functions {
     };
     (@ [$($public:tt)+] [$($hint:tt)+] [$($body:tt)+] $name:ident<$type:ident>($($argument:tt),*) -> $returned:ty) => {
         #[doc(hidden)]
-        #[allow(clippy::should_implement_trait, clippy::iter_not_returning_iterator, reason = "it cannot be called")]
+        #[allow(clippy::should_implement_trait, reason = "it cannot be called")]
         $($public)+ fn $name<$type>(&mut self $(, $argument: impl Sized)*) -> $returned
         where
             Self: Sized,
@@ -80,7 +80,7 @@ hints! {
         "descending: put `reverse` on the key part, or `reverse_time` for newest first: `#[row_key(reverse_time)]`, \
          `#[index(amount, reverse, …)]`",
         "by another field: put `#[index(field, …)]` on it and query `by_field(…)`, or sort the `Vec` that `all` returns";
-    Last: "rows are read in one direction", "not a way to run a query",
+    LastRow: "rows are read in one direction", "not a way to run a query",
         "put `reverse` on the key part, or `reverse_time` on a time, and write `.first(&tables).await?`",
         "of a short range: the last of the `Vec` that `.all(&tables).await?` returns";
     Skip: "a query cannot skip a number of rows", "the service has no offset",
@@ -103,7 +103,7 @@ hints! {
         "for anything else, read the entities and look at each";
     Absent: "a filter cannot ask whether a property is there", "rows without the property match no comparison",
         "read the entities and look at each, or store a `bool` that says so",
-        "`#[index(field, …)]` has rows for the entities with a value alone";
+        "`#[index(field, …)]` has a row only for an entity with a value";
     Changes: "the service reports no changes", "not a verb of `Tables`",
         "ask again from time to time: with a key by time, `Post::by_key(…).range(since..)` finds what is new";
     UpdateRows: "each entity is updated by itself: the service has no `UPDATE … WHERE`", "no such verb",
@@ -117,10 +117,9 @@ hints! {
     Unset: "a patch cannot remove a property", "not a change of a patch",
         "write `tables.modify(T::key(…), |post| post.url = None)`, which reads, changes and writes";
     ReadFirst: "a transaction does not read", "not a verb of a transaction",
-        "read the entity before: `let mut post = Post::key(…).get(&tables).await?`; change it, and add `.update(&mut post)`";
+        "read the entity before: `let Some(mut post) = Post::key(…).get(&tables).await? else {{ … }};`; change it, and add `.update(&mut \
+         post)`";
     // Queries that are not run yet.
-    Await: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "not yet run",
-        "write `.all(&tables).await?` for a `Vec`, `.first(&tables).await?` for an `Option`";
     Iterate: "a query is not an iterator", "nothing was read yet",
         "write `.all(&tables).await?` for a `Vec`, or `.stream(&tables)` for a stream",
         "conditions on properties are `filter(|post| post.likes.ge(1))`, and single fields are `select::<Projection>()`",
@@ -132,6 +131,7 @@ hints! {
          `User::by_email(team).eq(\"…\")`",
         "an index whose values belong to one entity each has `unique`";
     OneKey: "a full key is one row: `get` reads it", "write `.get(&tables).await?`, which returns an `Option`",
+        "a condition on the entity: look at what `.get(&tables).await?` returns",
         "`exists` checks whether there is the row; `.boxed()` makes a query of at most one row",
         "`T::by_key(…)` opens a partition, of which there can be many rows";
     Exists: "`exists` checks one row, by its full key", "no such check",
@@ -141,48 +141,50 @@ hints! {
          `User::by_email(team).eq(\"…\")`";
     // Other names of what there is on queries.
     Limit: "the number of rows is limited with `take`", "write `.take(10)`";
-    After: "a query continues at the cursor of a page", "not a method of queries",
+    AtCursor: "a query continues at the cursor of a page", "not a method of queries",
         "write `.page(&tables, 20, cursor)`, with `None` for the first page and `page.next.as_deref()` of the page before for the next";
     Narrow: "a key is narrowed with `eq`, `starts_with` and `range`", "not a method of queries",
         "write `.range(a..b)`, `.range(a..=b)`, `.range(a..)` or `.range(..b)`",
         "a condition on a property is `.filter(|post| post.likes.ge(1))`";
     Where: "conditions on properties are given to `filter`", "write `.filter(|post| post.likes.ge(1))`",
         "the rows are chosen by `eq`, `starts_with` and `range`, and then filtered",
-        "in the closure: `post.likes.ge(5).or(post.title.eq(\"Keys\"))`; a second `.filter(…)` is one more condition";
-    Fields: "single fields are those of a projection", "not a method of queries",
+        "in the closure: `post.likes.ge(5).or(post.title.eq(\"Keys\"))`; a second `.filter(…)` is one more condition",
+        "of two queries, run each, and combine the `Vec`s: `posts.extend(query.all(&tables).await?)`";
+    SingleFields: "single fields are those of a projection", "not a method of queries",
         "write `.select::<Title>()`, with `#[derive(Projection)] #[projection(of = Post)]` on a struct of the fields",
-        "whole entities: `posts.into_iter().map(|post| post.likes)`, of the `Vec` that `.all(&tables).await?` returns";
-    Run: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "not a way to run a query",
+        "of whole entities: `posts.into_iter().map(|post| post.likes)`, of the `Vec` that `.all(&tables).await?` returns";
+    RunQuery: "a query is run with `all`, `first`, `count`, `stream`, `for_each` or `page`", "this does not run it",
         "write `.all(&tables).await?` for a `Vec`, `.first(&tables).await?` for an `Option`";
     Len: "the rows of a query are counted with `count`", "write `.count(&tables).await?`",
         "every row is read for it: the service cannot count";
-    Shown: "a query is shown by `explain`", "write `query.explain()`",
+    Explained: "a query is shown by `explain`", "write `query.explain()`",
         "it names the tables, the ranges of keys and the cost";
-    Delete: "what a query finds is deleted with `delete_all`, and one entity with `remove`", "no such function",
+    Delete: "what a query finds is deleted with `delete_all`, and one entity with `remove`", "no such verb",
         "of a query: write `.delete_all(&tables).await?`",
         "by its key: `tables.remove(T::key(…)).await?`; what was read: `tables.delete(stored)`, unless another writer changed it";
     // Columns.
-    NoValue: "a column is not a value, and the service computes nothing from it", "remove this call",
+    NotAValue: "a column is not a value, and the service computes nothing from it", "no function of a column",
         "compare the column itself: `post.title.eq(\"Keys\")`, also of an `Option`; rows without the property match no comparison",
         "without regard to case: `#[index(title, lowercase, …)]`, and `Post::by_title(…).eq(\"keys\")`",
         "a range of times: `post.at.ge(from).and(post.at.lt(to))`",
-        "for anything else, read the entities and look at each";
+        "for anything else, also a sum or a maximum, read the entities and compute it";
     Compare: "columns are compared with `eq`, `ne`, `lt`, `le`, `gt` and `ge`", "not a comparison",
         "write `post.likes.ge(1).and(post.likes.le(9))`",
         "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`",
-        "a `bool`: `post.published.eq(true)`";
+        "a `bool`: `post.published.eq(true)`, and `eq(false)` for the opposite; filters are combined with `and`, `or` and `!`";
     // Verbs.
-    Write: "an entity is written by the verbs of `Tables`: `insert`, `upsert`, `merge` or `update`", "no such verb",
+    WriteVerb: "an entity is written by the verbs of `Tables`: `insert`, `upsert`, `merge` or `update`", "no such verb",
+        "in a transaction, `.insert(&post)`, `.upsert(&post)`, `.merge(&post)` and `.update(&mut stored)` are verbs too",
         "`tables.insert(&post)` refuses a row that is there, which is `Error::AlreadyExists`; `tables.upsert(&post)` replaces it, \
          and `tables.merge(&post)` keeps its unknown properties",
         "what a query returned: `tables.update(&mut stored).await?` and `tables.delete(stored).await?`",
         "to insert or change: `tables.modify_or_insert(&first, |visits| visits.count += 1)`, which returns the entity";
     WriteMany: "many entities are written with `insert_all` and `upsert_all`", "no such verb",
         "write `tables.insert_all(&posts).await?`, whatever their partitions are";
-    Change: "by its key, an entity is changed with `modify` or `patch`", "no such verb",
+    ChangeByKey: "by its key, an entity is changed with `modify` or `patch`", "no such verb",
         "write `tables.modify(T::key(…), |post| post.likes += 1).await?`, which reads, changes and writes, and returns the entity",
         "without a read: `tables.patch(T::key(…), |post| [post.likes.set(1)])`";
-    Read: "entities are read by the queries of their type", "not a verb of `Tables`",
+    ReadByQuery: "entities are read by the queries of their type", "not a verb of `Tables`",
         "one entity: `Post::key(…).get(&tables).await?`; those of several keys: `tables.get_many(keys).await?`",
         "a partition: `Post::by_key(…).all(&tables).await?`; the whole table: `Post::scan()`, with `#[table(allow_scan)]`";
     CreateTable: "tables are created with `create::<T>()`, with the indexes that are declared by attributes", "no such verb",
@@ -192,7 +194,8 @@ hints! {
         "the entities of a type: `tables.delete_all(Post::scan())`, which needs `#[table(allow_scan)]`, or \
          `Post::by_key(…).delete_all(&tables)` for a partition",
         "old slices of a table by time: `tables.drop_slices::<Line>(..time)`",
-        "a whole table is deleted by the backend: `use backend::BackendExt;`, `backend.delete_table(\"Posts\").await?`";
+        "a whole table is deleted by the backend: `use table_runtime::backend::BackendExt;`, \
+         `backend.delete_table(\"Posts\").await?`";
     Begin: "a transaction begins with `transaction`", "not a verb of `Tables`",
         "write `tables.transaction().insert(&post).remove(key).commit().await?`";
     Commit: "a transaction is sent with `commit`", "nothing was sent yet", "write `.commit().await?` after the last verb",
@@ -209,7 +212,7 @@ names! {
     [V, P, A] Rows<V, P, A> {
         Order: order_by, order_by_desc, sort, sort_by, sort_by_key, reverse, desc;
         Skip: offset;
-        OneOf: any_of, one_of, or;
+        OneOf: any_of, one_of;
         Join: join, include;
         Aggregate: group_by, distinct, avg;
         TextSearch: contains, ends_with, like;
@@ -218,13 +221,13 @@ names! {
         OneRow: get, one, single, fetch_one, find_one;
         Exists: exists;
         Limit: limit;
-        After: paginate;
+        AtCursor: paginate;
         Narrow: between, begins_with, scan_prefix;
-        Where: r#where, where_, filter_by, and;
-        Fields: columns, fields;
-        Run: execute, fetch, fetch_all, find_all, first_or_default;
+        Where: r#where, where_, filter_by, and, or;
+        SingleFields: columns, fields;
+        RunQuery: execute, fetch, fetch_all, find_all, first_or_default;
         Len: len;
-        Shown: to_sql;
+        Explained: to_sql;
         Delete: delete, delete_many, remove;
     }
 }
@@ -232,7 +235,7 @@ names! {
 names! {
     [V, W] Point<V, W> {
         OneKey: fetch, fetch_one, first, limit, one, order_by, single;
-        Change: modify, patch, update;
+        ChangeByKey: modify, patch, update;
         Delete: delete, remove;
     }
 }
@@ -240,7 +243,7 @@ names! {
 // A `Stored` derefs to the entity, whose own functions come first.
 names! {
     [T] Stored<T> {
-        Write: delete, insert, remove, save, update;
+        WriteVerb: delete, insert, remove, save, update;
     }
 }
 
@@ -249,7 +252,7 @@ names! {
         Order: asc, desc;
         TextSearch: begins_with, contains, ends_with, like, starts_with;
         Absent: exists, is_none, is_some;
-        NoValue: len, to_lowercase, to_uppercase, unwrap;
+        NotAValue: len, to_lowercase, to_uppercase, unwrap;
         Compare: and, any_of, between, gte, lte, not, one_of, or, range;
         Compute: add, increment, push;
         Unset: clear, delete, remove, unset;
@@ -266,7 +269,7 @@ impl<V, P, A> Rows<V, P, A> {
     functions! {
         [pub] [{ unreachable!() }]
         [Order] rev();
-        [Last] last(_);
+        [LastRow] last(_);
         [Skip] skip(_);
         [OneOf] chain(_);
         [Aggregate] sum(_), max(_), min(_);
@@ -274,7 +277,7 @@ impl<V, P, A> Rows<V, P, A> {
         [Exists] any(_);
         [Narrow] gt(_), ge(_), lt(_), le(_);
         [Where] find(_);
-        [Shown] to_string();
+        [Explained] to_string();
     }
 }
 
@@ -290,7 +293,7 @@ impl NoParts {
     functions! {
         [pub] [{ unreachable!() }]
         [TextSearch] any(_);
-        [NoValue] to_string(), max(), min(), sum();
+        [NotAValue] to_string(), max(), min(), sum();
     }
 }
 
@@ -299,7 +302,7 @@ impl Transaction<'_> {
         [pub] [{ unreachable!() }]
         [Commit] execute(_), save_changes(), send(), submit();
         [Rollback] rollback(), abort();
-        [Write] add(_), put(_), replace(_), save(_);
+        [WriteVerb] add(_), put(_), replace(_), save(_);
         [ReadFirst] get(_), modify(_, _);
     }
 }
@@ -307,16 +310,16 @@ impl Transaction<'_> {
 impl Tables {
     functions! {
         [pub] [{ unreachable!() }]
-        [Write]
+        [WriteVerb]
             save(_), put(_), add(_), replace(_), insert_one(_), replace_one(_), put_item(), insert_or_replace(_),
             insert_or_merge(_), insert_or_update(_), insert_or_ignore(_),
             add_entity(_), create_entity(_), insert_entity(_), upsert_entity(_), update_entity(_), merge_entity(_);
         [WriteMany] insert_many(_), save_all(_);
         [UpdateRows] update_many(_), update_all(_);
-        [Change] increment(_, _), incr(_, _), update_one(_, _);
+        [ChangeByKey] increment(_, _), incr(_, _), update_one(_, _);
         [Delete] delete_one(_), delete_many(_), delete_entity(_, _);
         [Exists] exists(_), contains(_);
-        [Read]
+        [ReadByQuery]
             fetch_one(_), fetch_all(_), find_one(_), get_item(),
             get<T>(_) -> Ready<Result<Option<Stored<T>>>>,
             find<T>(_) -> Ready<Result<Option<Stored<T>>>>,
@@ -371,8 +374,8 @@ macro_rules! not_run {
 }
 
 not_run! {
-    Rows<V: OwnedView, P, A>: V::Item, Await, Iterate;
-    BoxedRows<T>: T, Await, Iterate;
+    Rows<V: OwnedView, P, A>: V::Item, RunQuery, Iterate;
+    BoxedRows<T>: T, RunQuery, Iterate;
     Point<V: OwnedView, W>: V::Item, OneKey, OneKey;
 }
 

@@ -70,23 +70,7 @@ impl TryFrom<String> for ETag {
     }
 }
 
-/// An ETag that is made of any text. Nothing implements it: it exists for its message.
-#[diagnostic::on_unimplemented(
-    message = "a text may be no ETag, so it is parsed",
-    label = "write `let etag: ETag = if_match.parse()?;`",
-    note = "an ETag of this crate's own is never needed: a write whatever the version is `upsert`, `patch` or `remove`"
-)]
-pub trait OfAnyText {}
-
 impl ETag {
-    #[doc(hidden)]
-    pub fn new<T>(_: T) -> Self
-    where
-        for<'never> Ticks: OfAnyText,
-    {
-        unreachable!("no type implements the hint")
-    }
-
     /// Returns the time stamp in the ETag, if the ETag has the form that the service uses.
     #[doc(hidden)]
     pub fn timestamp(&self) -> Option<Ticks> {

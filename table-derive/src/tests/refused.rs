@@ -1,4 +1,4 @@
-//! What the derives refuse, and what they say: one message for each mistake.
+//! What the derives refuse, and what they say. The snapshot has the messages in the order of the items.
 
 use std::fmt::Write as _;
 

@@ -7,7 +7,7 @@ use table_store::{
     unstable::{Reads, cannot_read, lost_variants, reads, reads_first_part},
 };
 
-use crate::model::layout::{ChangedFields, EntityDescription, Layout, PropertyInfo, leaves, written};
+use crate::model::layout::{ComparedFields, EntityDescription, Layout, PropertyInfo, leaves, written};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
@@ -128,7 +128,7 @@ fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
 
 /// Returns the changes of the primary key and of the indexes.
 fn changes_of_layouts(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
-    let (fields, entity) = (ChangedFields { present: layout, stored: &stored.fields_of_properties() }, layout.entity);
+    let (fields, entity) = (ComparedFields { present: layout, stored: &stored.fields_of_properties() }, layout.entity);
     let mut changes = Vec::new();
     for info in layout.layouts {
         let name = info.name;

@@ -23,7 +23,7 @@ use table_store::{
 
 pub use self::{
     lease::Lease,
-    record::{FORMAT, Facts, KEY, LayoutId, RecordPlace},
+    record::{EntityPlace, FORMAT, Facts, KEY, LayoutId},
     states::Catalog,
 };
 use self::{

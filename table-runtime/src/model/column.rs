@@ -9,7 +9,7 @@ use crate::model::{
     entity::TableEntity,
     layout::{Parts, PropertyInfo, Spot, Within, joined},
     property::{
-        ByEquality, ByOrder, LoadProperty, Native, OneProperty, PartReader, Partial, Shape, Store,
+        ByEquality, ByOrder, ColumnLoad, Native, OneProperty, PartReader, Partial, Shape, Store,
         shape::{At, Fresh, Place, Root, Step},
     },
     sealed::{Sealed, sealed},
@@ -26,7 +26,7 @@ use crate::model::{
 // It has no bounds: with one, the compiler would report a type that is no property in more places.
 pub struct Column<E, T, const I: usize, M = Free, S = Native, P = Root> {
     name: &'static str,
-    load: LoadProperty<T>,
+    load: ColumnLoad<T>,
     within: Option<&'static Within>,
     types: PhantomData<fn() -> (E, T, M, S, P)>,
 }
@@ -102,7 +102,7 @@ pub const fn part_column<E, T, const I: usize, M, S: Store<T>, P>() -> Column<E,
 where
     At<E, P, I>: Place,
 {
-    let load = LoadProperty::Property(S::load_in, <At<E, P, I> as Place>::PARTS);
+    let load = ColumnLoad::Property(S::load_in, <At<E, P, I> as Place>::PARTS);
     let (name, within) = (<At<E, P, I> as Place>::NAME, <At<E, P, I> as Place>::WITHIN);
     Column { name, load, within, types: PhantomData }
 }
@@ -251,8 +251,8 @@ impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
         E: TableEntity,
     {
         match self.load {
-            LoadProperty::Property(load, parts) => load(self.name, parts, row),
-            LoadProperty::Key(part, read) => load_from_key::<E, T>(part, read, row),
+            ColumnLoad::Property(load, parts) => load(self.name, parts, row),
+            ColumnLoad::Key(part, read) => load_from_key::<E, T>(part, read, row),
         }
     }
 
@@ -278,8 +278,8 @@ impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
 
     const fn parts(self) -> Parts {
         match self.load {
-            LoadProperty::Property(_, parts) => parts,
-            LoadProperty::Key(..) => &[],
+            ColumnLoad::Property(_, parts) => parts,
+            ColumnLoad::Key(..) => &[],
         }
     }
 
@@ -314,14 +314,14 @@ fn load_from_key<E: TableEntity, T>(
 /// cannot be stored as in the other places that use it.
 pub const fn property_column<E, T, const I: usize, M, S>(
     name: &'static str,
-    load: LoadProperty<T>,
+    load: ColumnLoad<T>,
 ) -> Column<E, T, I, M, S> {
     Column { name, load, within: None, types: PhantomData }
 }
 
 /// Returns the column of a field that is stored only in a part of the primary key, counted over both keys. It has no name.
 pub const fn key_column<E, T, const I: usize>(part: usize, read: PartReader<T>) -> Column<E, T, I, InKey> {
-    Column { name: "", load: LoadProperty::Key(part, read), within: None, types: PhantomData }
+    Column { name: "", load: ColumnLoad::Key(part, read), within: None, types: PhantomData }
 }
 
 type ArgOf<'a, T, S> = <S as Store<T>>::Arg<'a>;

@@ -18,7 +18,7 @@ mod time_part;
 mod whole;
 
 pub use apart::told_apart;
-pub use change::{ChangedFields, recorded, written};
+pub use change::{ComparedFields, recorded, written};
 pub use collision::KeyPattern;
 pub use const_str::same_names;
 pub use encoding::{Encoding, lossy_layouts};

@@ -200,20 +200,20 @@ pub(crate) fn found(value: Option<ValueRef<'_>>) -> String {
 }
 
 /// Function that reads a column from a row.
-pub enum LoadProperty<T> {
+pub enum ColumnLoad<T> {
     /// The function that reads the properties of a field, with the field's name, and the parts of its type.
     Property(fn(&'static str, Parts, &mut EntityReader<'_>) -> table_store::Result<T>, Parts),
     /// The part of the primary key, counted over both keys, and the function that reads it.
     Key(usize, PartReader<T>),
 }
 
-impl<T> Clone for LoadProperty<T> {
+impl<T> Clone for ColumnLoad<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for LoadProperty<T> {}
+impl<T> Copy for ColumnLoad<T> {}
 
 /// Function that reads a field from the next part of a key, which may be the last one.
 pub type PartReader<T> = fn(&mut KeyReader<'_>, bool) -> table_store::Result<T>;

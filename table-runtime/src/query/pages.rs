@@ -107,13 +107,13 @@ impl<'a, T> IntoIterator for &'a PageOf<T> {
 }
 
 /// Results of one step of a stream, and the errors of rows that could not be read, in the order of the rows.
-pub(super) struct PageStep<T> {
+pub(super) struct StreamStep<T> {
     pub items: Vec<T>,
     /// Errors, each with the number of results before it.
     errors: Vec<(usize, Error)>,
 }
 
-impl<T> Default for PageStep<T> {
+impl<T> Default for StreamStep<T> {
     fn default() -> Self {
         Self { items: Vec::new(), errors: Vec::new() }
     }
@@ -121,7 +121,7 @@ impl<T> Default for PageStep<T> {
 
 /// Visits the rows of a step: `give` adds the result of a row.
 pub(super) struct StepRows<'a, T, G> {
-    pub step: &'a mut PageStep<T>,
+    pub step: &'a mut StreamStep<T>,
     pub give: G,
 }
 
@@ -148,7 +148,7 @@ struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    fn new(PageStep { items, errors }: PageStep<T>, last: Option<Error>) -> Self {
+    fn new(StreamStep { items, errors }: StreamStep<T>, last: Option<Error>) -> Self {
         Self { items: items.into_iter(), returned: 0, errors: errors.into_iter().peekable(), last }
     }
 
@@ -180,7 +180,7 @@ impl<T: Send + 'static> Entities<T> {
         skip: Option<OnUnreadable<'static>>,
     ) -> Self {
         Self::in_steps(table, running, (source, skip), move |(source, mut skip)| async move {
-            let mut step = PageStep::default();
+            let mut step = StreamStep::default();
             let next = async {
                 let mut source = source?;
                 let more = if skip.is_some() {
@@ -206,7 +206,7 @@ impl<T: Send + 'static> Entities<T> {
     ) -> Self
     where
         S: Send + 'static,
-        F: Future<Output = (PageStep<T>, Result<Option<S>>)> + Send + 'static,
+        F: Future<Output = (StreamStep<T>, Result<Option<S>>)> + Send + 'static,
     {
         let steps = stream::unfold(Some(begin), move |state| {
             let step = state.map(&mut take_step);
@@ -219,7 +219,7 @@ impl<T: Send + 'static> Entities<T> {
                 Some((Pending::new(step, error), next))
             }
         });
-        let (step, operation) = (Pending::new(PageStep::default(), None), ObservedStream::new(running));
+        let (step, operation) = (Pending::new(StreamStep::default(), None), ObservedStream::new(running));
         Self { table, steps: Box::pin(steps), step, operation }
     }
 
@@ -231,8 +231,8 @@ impl<T: Send + 'static> Entities<T> {
     ) -> Self {
         Self::in_steps(table, running, items, |items| async {
             match items.await {
-                Ok(items) => (PageStep { items, errors: Vec::new() }, Ok(None)),
-                Err(error) => (PageStep::default(), Err(error)),
+                Ok(items) => (StreamStep { items, errors: Vec::new() }, Ok(None)),
+                Err(error) => (StreamStep::default(), Err(error)),
             }
         })
     }

@@ -7,7 +7,7 @@ use table_store::Result;
 use super::{
     Bounds, Done, Entities, Part, QueryBuilder, Rows,
     boxed::give,
-    pages::{PageStep, StepRows},
+    pages::{StepRows, StreamStep},
 };
 use crate::{
     client::tables::Tables,
@@ -109,7 +109,7 @@ impl Tables {
         Entities::in_steps(plan.table(), running, plan, move |mut plan| {
             let tables = tables.clone();
             async move {
-                let mut step = PageStep::default();
+                let mut step = StreamStep::default();
                 let next = async {
                     let mut partition = None;
                     let give = |found: &FoundRow<'_>, items: &mut Vec<_>| -> Result<bool> {

@@ -160,7 +160,7 @@ impl<V: View, W> Point<V, W> {
     /// Reads only the fields of a projection.
     ///
     /// [`Rows::select`](crate::Rows::select) describes the requests through an index.
-    pub fn select<S>(mut self) -> Point<S::Selected, W>
+    pub fn select<S>(mut self /* no closure: `.select::<Title>()` */) -> Point<S::Selected, W>
     where
         V: View<Entity: OneEntity>,
         S: Selectable<V::Entity>,

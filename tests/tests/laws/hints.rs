@@ -1,9 +1,11 @@
 //! The names of `table-runtime/src/hints.rs`, which the compiler answers with a message: few of them, so that a typing error is
 //! not taken for one, and new functions find their names free.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, io, path::Path};
 
 use proc_macro2::{TokenStream, TokenTree};
+
+use super::{floors::files, type_names::CRATES};
 
 /// Appends the identifiers outside of groups in the uses of a macro, or in the last group of each.
 fn identifiers(source: TokenStream, of: &str, in_group: bool, found: &mut Vec<String>) {
@@ -49,14 +51,30 @@ fn hints_are_few_and_far_from_the_names_of_users() {
     assert!(messages.len() <= 40, "{}", messages.len());
     let (of_types, functions) = (listed("names", true), listed("functions", false));
     let is_name = |name: &String| name.starts_with(char::is_lowercase);
-    let names: BTreeSet<_> = of_types.into_iter().chain(functions).filter(is_name).collect();
+    let names: BTreeSet<_> = of_types.iter().chain(&functions).filter(|name| is_name(name)).collect();
     assert!(names.len() <= 150, "{}", names.len());
     // An enum has filters such as `is_open`, an index has `by_title`, and options are `with_slow_after`.
-    let near = |name: &&String| ["is_", "by_", "with_"].iter().any(|start| name.starts_with(start));
-    let near: Vec<_> = names.iter().filter(near).collect();
-    assert_eq!(near, ["is_none", "is_some"]);
-    println!("{} names, {} messages: {names:?}", names.len(), messages.len());
-    for kept in ["get", "order_by", "push", "save", "where_"] {
-        assert!(names.contains(kept), "{kept}");
+    let near = |name: &&&String| ["is_", "by_", "with_"].iter().any(|start| name.starts_with(start));
+    assert_eq!(names.iter().filter(near).collect::<Vec<_>>(), [&"is_none", &"is_some"]);
+}
+
+#[test]
+fn each_message_has_a_name() {
+    let source = include_str!("../../../table-runtime/src/hints.rs");
+    let (_, lists) = source.split_once("\nnames! {").expect("the lists of names");
+    for message in listed("hints", false) {
+        let is_used = lists.split(|c: char| !c.is_alphanumeric()).any(|word| word == message);
+        assert!(is_used, "{message}");
     }
+}
+
+#[test]
+fn no_other_file_has_hints() -> io::Result<()> {
+    for name in CRATES {
+        for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src"))? {
+            let is_hint = fs::read_to_string(&path)?.contains("for<'never>");
+            assert_eq!(is_hint, path.ends_with("table-runtime/src/hints.rs"), "{}", path.display());
+        }
+    }
+    Ok(())
 }

@@ -10,7 +10,8 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::floors::{files, is_test};
 
-const CRATES: [&str; 6] =
+/// The crates with types of users. `table-derive` exports its derives alone.
+pub(crate) const CRATES: [&str; 6] =
     ["table-azure", "table-cli", "table-embedded", "table-runtime", "table-store", "table-testing"];
 
 /// Public names that two types have. The cost of a point query is `cost::Point`, a name of its own module.
@@ -20,6 +21,14 @@ const SHARED: [&str; 1] = ["Point"];
 fn types(source: TokenStream, found: &mut Vec<(String, bool)>) {
     let tokens: Vec<_> = source.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
+        // Each hint is a public trait.
+        if let [TokenTree::Ident(name), TokenTree::Punct(_), TokenTree::Group(hints)] =
+            &tokens[at..tokens.len().min(at + 3)]
+            && name == "hints"
+        {
+            let hints = hints.stream().into_iter().filter(|token| matches!(token, TokenTree::Ident(_)));
+            found.extend(hints.map(|hint| (hint.to_string(), true)));
+        }
         let (TokenTree::Ident(keyword), Some(TokenTree::Ident(name))) = (token, tokens.get(at + 1)) else { continue };
         match keyword.to_string().as_str() {
             "struct" | "enum" | "trait" | "union" | "type" => {

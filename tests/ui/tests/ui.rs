@@ -1,6 +1,6 @@
 //! Tests of the compiler's errors. The programs that must compile are in `pass`.
 //!
-//! Each folder is a topic. A `.stderr` file contains the errors that users see: they must say what to write. Run with
+//! Each folder is a topic. A `.stderr` file contains the error that users see: it must say what to write. Run with
 //! `TRYBUILD=overwrite` to update these files, and read the difference.
 //!
 //! No case may compile, so `trybuild` checks all of them in one run of `cargo`, on all processors. If one case passed, it
@@ -16,7 +16,6 @@ fn ui() {
         "attributes",
         "features",
         "fields",
-        "wrappers",
         "keys",
         "properties",
         "shapes",
@@ -33,21 +32,32 @@ fn ui() {
     }
 }
 
+/// Returns the `.stderr` files, with their names.
+fn recorded() -> Vec<(String, String)> {
+    let topics = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui")).expect("the topics");
+    let cases = topics.flat_map(|topic| fs::read_dir(topic.expect("a topic").path()).expect("its cases"));
+    let files = cases.map(|case| case.expect("a case").path());
+    let recorded = files.filter(|file| file.extension().is_some_and(|extension| extension == "stderr"));
+    recorded.map(|file| (file.display().to_string(), fs::read_to_string(&file).expect("a text"))).collect()
+}
+
+/// A user reads the first error, and a second one of the same mistake is noise.
+#[test]
+fn each_case_has_one_error() {
+    let recorded = recorded();
+    assert!(recorded.len() <= 340, "{}", recorded.len());
+    for (name, text) in recorded {
+        let errors = text.lines().filter(|line| line.starts_with("error")).count();
+        assert_eq!(errors, 1, "{name}");
+        assert!(!text.contains("unused import"), "{name}");
+    }
+}
+
 /// The guide has a page for the messages that do not say what to write. Each of its sections quotes one.
 #[test]
 fn the_guide_quotes_messages_of_the_compiler() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut messages = String::new();
-    for topic in fs::read_dir(root.join("tests/ui")).expect("the topics") {
-        for case in fs::read_dir(topic.expect("a topic").path()).expect("its cases") {
-            let case = case.expect("a case").path();
-            if case.extension().is_some_and(|extension| extension == "stderr") {
-                messages += &fs::read_to_string(case).expect("a text");
-            }
-        }
-    }
-    let guide = root.join("../../table-runtime/src/guide/compiler_messages.md");
-    let guide = fs::read_to_string(guide).expect("the page");
+    let messages: String = recorded().into_iter().map(|(_, text)| text).collect();
+    let guide = include_str!("../../../table-runtime/src/guide/compiler_messages.md");
     let quoted: Vec<_> = guide.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     assert!(quoted.len() > 10, "{quoted:?}");
     for message in quoted {

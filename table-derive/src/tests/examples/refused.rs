@@ -11,22 +11,6 @@ struct Empty {
 }
 
 #[derive(TableEntity)]
-#[table(entity = "Person", kind)]
-struct OfAKind {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
-#[table(was = "")]
-struct OfNothing {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
 #[table(was = "Same")]
 struct Same {
     #[partition_key]
@@ -37,14 +21,6 @@ struct Same {
 #[derive(TableEntity)]
 #[table(was = "Person", entity = "Person")]
 struct Human {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
-#[table(was = "Person", kind = "Person")]
-struct KindOfPerson {
     #[partition_key]
     #[row_key]
     id: u32,
@@ -70,17 +46,6 @@ struct Post {
     sold: rust_decimal::Decimal,
     #[row_key(scale = 29)]
     rate: rust_decimal::Decimal,
-}
-
-// attributes: constant and field.
-
-#[derive(TableEntity)]
-#[table(partition = "all", row = "details")]
-struct Post {
-    #[partition_key]
-    author: String,
-    #[row_key]
-    id: u32,
 }
 
 // attributes: constants.
@@ -131,24 +96,6 @@ struct Hashed {
     name: String,
 }
 
-#[derive(TableEntity)]
-struct StartsWith {
-    #[partition_key(first = 1)]
-    #[row_key(uppercase)]
-    title: String,
-}
-
-#[derive(TableEntity)]
-struct Longer {
-    #[partition_key]
-    shelf: u8,
-    #[partition_key(first = 3)]
-    #[row_key(first = 2)]
-    title: String,
-    #[row_key]
-    id: u32,
-}
-
 // attributes: duplicates.
 
 #[derive(TableEntity)]
@@ -160,49 +107,6 @@ struct Post {
     author: String,
     #[row_key(pad = 8, pad = 9)]
     id: u32,
-}
-
-// attributes: hash.
-
-#[derive(TableEntity)]
-struct Sensor {
-    #[partition_key(hash = 16)]
-    id: u32,
-    #[partition_key]
-    site: String,
-    #[row_key(hash = 4)]
-    kind: String,
-}
-
-// attributes: misplaced.
-
-#[derive(TableEntity)]
-#[row_key]
-struct Post {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-    #[table(name = "Posts")]
-    title: String,
-}
-
-// attributes: no key.
-
-#[derive(TableEntity)]
-struct Post {
-    title: String,
-}
-
-// attributes: no keys and calls.
-
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Posts")]
-pub struct Post {
-    pub partition_key: String,
-    pub row_key: OffsetDateTime,
-    pub id: u32, // a tie-break: two posts may share a tick
-    pub title: String,
-    pub likes: u32,
 }
 
 // attributes: of another place.
@@ -347,16 +251,6 @@ struct Post {
 // attributes: prefix.
 
 #[derive(TableEntity)]
-struct Second {
-    #[partition_key(prefix = "a-")]
-    author: String,
-    #[row_key]
-    id: u32,
-    #[row_key]
-    part: u32,
-}
-
-#[derive(TableEntity)]
 struct Third {
     #[partition_key]
     author: String,
@@ -385,14 +279,6 @@ struct Post {
 }
 
 #[derive(TableEntity)]
-#[table(rename_all = "kebab-case")]
-struct Kebab {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
 #[table(rename_all = "pascal")]
 struct Pascal {
     #[partition_key]
@@ -410,32 +296,6 @@ struct Post {
     #[row_key]
     id: u32,
     likes: u32,
-}
-
-// attributes: separator.
-
-#[derive(TableEntity)]
-#[table(separator = "-")]
-struct Dash {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
-#[table(separator = "/")]
-struct Slash {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
-#[table(separator = "::")]
-struct Long {
-    #[partition_key]
-    #[row_key]
-    id: u32,
 }
 
 // attributes: shapes.
@@ -467,16 +327,6 @@ struct Borrowed<'a> {
 // attributes: skip and default.
 
 #[derive(TableEntity)]
-struct Post {
-    #[partition_key]
-    #[property(skip)]
-    author: String,
-    #[row_key]
-    #[property(default)]
-    id: u32,
-}
-
-#[derive(TableEntity)]
 struct Options {
     #[partition_key]
     #[row_key]
@@ -490,26 +340,8 @@ struct Options {
 // attributes: slice.
 
 #[derive(TableEntity)]
-#[table(slice = week(at))]
-struct Weekly {
-    #[partition_key]
-    machine: String,
-    #[row_key(time)]
-    at: SystemTime,
-}
-
-#[derive(TableEntity)]
 #[table(slice = month(att))]
 struct Misspelt {
-    #[partition_key]
-    machine: String,
-    #[row_key(time)]
-    at: SystemTime,
-}
-
-#[derive(TableEntity)]
-#[table(slice = "month")]
-struct Text {
     #[partition_key]
     machine: String,
     #[row_key(time)]
@@ -527,24 +359,6 @@ struct NoKey {
 }
 
 #[derive(TableEntity)]
-#[table(slice = day(at))]
-struct Hashed {
-    #[partition_key(hash = 4)]
-    at: SystemTime,
-    #[row_key]
-    number: u32,
-}
-
-#[derive(TableEntity)]
-#[table(name = "Log20", slice = month(at))]
-struct Digits {
-    #[partition_key]
-    machine: String,
-    #[row_key(time)]
-    at: SystemTime,
-}
-
-#[derive(TableEntity)]
 #[table(slice = month(at))]
 struct Indexed {
     #[partition_key]
@@ -558,21 +372,6 @@ struct Indexed {
 // attributes: table name.
 
 #[derive(TableEntity)]
-#[table(name = "blog_posts")]
-struct Post {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
-struct Ab {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
 #[table(name = "tablelayouts")]
 #[index(name, table = "TableLayouts")]
 struct Layout {
@@ -580,14 +379,6 @@ struct Layout {
     #[row_key]
     id: u32,
     name: String,
-}
-
-#[derive(TableEntity)]
-#[table(name = "TableLayouts", slice = month(at))]
-struct Log {
-    #[partition_key]
-    #[row_key(time)]
-    at: std::time::SystemTime,
 }
 
 // attributes: templates.
@@ -639,13 +430,6 @@ struct Post {
     body: String,
     #[property = "Url"]
     url: String,
-}
-
-#[derive(TableEntity)]
-struct Sensor {
-    #[partition_key(hash = 1)]
-    #[row_key(pad = 40)]
-    id: u32,
 }
 
 // groups: shapes.
@@ -703,20 +487,6 @@ struct User {
     hash: String,
     #[index(raw_hash, raw, same_table)]
     other_hash: String,
-}
-
-#[derive(TableEntity)]
-#[table(name = "Users")]
-struct Cached {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    #[index(name, copy)]
-    name: String,
-    #[index(cached, same_partition)]
-    #[property(skip)]
-    cached: String,
 }
 
 #[derive(TableEntity)]
@@ -834,45 +604,6 @@ struct Member {
     name: String,
 }
 
-#[derive(TableEntity)]
-struct User {
-    #[partition_key(hash = 16)]
-    #[index(name, lowercase, same_partition, unique)]
-    name: String,
-    #[row_key]
-    id: u32,
-}
-
-// indexes: names.
-
-#[derive(TableEntity)]
-#[index(nam, same_partition)]
-#[index(full, partition(name, emial(lowercase)))]
-struct User {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    #[index(unique)]
-    name: String,
-    #[index(email, lowercas)]
-    #[index]
-    email: String,
-}
-
-#[derive(TableEntity)]
-struct Twice {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    #[index(name, same_partition)]
-    #[index(name, table = "Names")]
-    name: String,
-    #[index(key, same_partition)]
-    email: String,
-}
-
 // indexes: not a key part.
 
 #[derive(TableEntity)]
@@ -916,29 +647,6 @@ struct Post {
     kind: String,
     #[index(tag, each, same_partition)]
     tag: String,
-}
-
-// indexes: one error.
-
-#[derive(TableEntity)]
-struct Prefixed {
-    #[partition_key]
-    user: String,
-    #[row_key(prefix = "")]
-    id: u32,
-    #[index(name, same_partition)]
-    name: String,
-}
-
-#[derive(TableEntity)]
-struct Twice {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    #[index(name, same_partition)]
-    #[index(name, lowercase, same_partition)]
-    name: String,
 }
 
 // indexes: paths and orders.
@@ -986,40 +694,6 @@ struct User {
     phone: String,
     #[index(city, table = "Users")]
     city: String,
-}
-
-#[derive(TableEntity)]
-#[table(name = "Users", row = "name-of-user")]
-struct Name {
-    #[partition_key]
-    user: String,
-    #[index(name, same_partition)]
-    name: String,
-}
-
-// indexes: scopes.
-
-#[derive(TableEntity)]
-struct User {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    #[index(name, same_partition, same_table)]
-    name: String,
-}
-
-#[derive(TableEntity)]
-#[table(name = "UsersOfTheEntireOrganisationWithAllOfItsSubsidiaries")]
-struct Long {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    #[index(last_changed)]
-    last_changed: u32,
-    #[index(name, table = "user-names")]
-    name: String,
 }
 
 // indexes: unique of nothing.
@@ -1090,17 +764,6 @@ struct Key {
 }
 
 #[derive(TableEntity)]
-#[table(expires = until)]
-struct Skipped {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    #[property(skip)]
-    until: Option<SystemTime>,
-}
-
-#[derive(TableEntity)]
 #[table(soft_delete = deleted)]
 struct WithDefault {
     #[partition_key]
@@ -1134,38 +797,8 @@ struct Unknown {
 // lifecycle: synonyms.
 
 #[derive(TableEntity)]
-#[table(ttl = until)]
-struct Session {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    until: SystemTime,
-}
-
-#[derive(TableEntity)]
-#[table(deleted_at = deleted)]
-struct Account {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    deleted: Option<SystemTime>,
-}
-
-#[derive(TableEntity)]
 #[table(expires)]
 struct Token {
-    #[partition_key]
-    user: String,
-    #[row_key]
-    id: u32,
-    until: SystemTime,
-}
-
-#[derive(TableEntity)]
-#[table(expires = "until")]
-struct Quoted {
     #[partition_key]
     user: String,
     #[row_key]
@@ -1268,28 +901,6 @@ struct Order {
     items: Vec<String>,
 }
 
-#[derive(TableEntity)]
-struct Invoice {
-    #[partition_key]
-    #[row_key]
-    id: u32,
-    #[property(scale = 2)]
-    total: f64,
-}
-
-// spelling: crate as text.
-
-#[derive(TableEntity)]
-#[table(crate = "table_runtime")]
-struct Post {
-    #[partition_key]
-    author: String,
-    #[row_key(reverse_time)]
-    posted: std::time::SystemTime,
-    #[index(title, same_partition)]
-    title: String,
-}
-
 // spelling: encoding as text.
 
 #[derive(TableEntity)]
@@ -1307,19 +918,6 @@ struct Post {
 
 #[derive(TableEntity)]
 #[index(newest, partition(title), row(posted("reverse_time")))]
-struct Post {
-    #[partition_key]
-    author: String,
-    #[row_key(reverse_time)]
-    posted: std::time::SystemTime,
-    #[property]
-    title: String,
-}
-
-// spelling: from as text.
-
-#[derive(TableEntity)]
-#[table(version = 2, from = "PostV1")]
 struct Post {
     #[partition_key]
     author: String,
@@ -1383,18 +981,6 @@ struct Post {
     home: Home,
 }
 
-// spelling: keyword as key of index.
-
-#[derive(TableEntity)]
-struct Post {
-    #[partition_key]
-    author: String,
-    #[row_key]
-    id: u32,
-    #[index(likes, where = "likes > 0")]
-    likes: u32,
-}
-
 // spelling: keyword as key of property.
 
 #[derive(TableEntity)]
@@ -1407,19 +993,6 @@ struct Post {
     likes: u32,
 }
 
-// spelling: number in parentheses.
-
-#[derive(TableEntity)]
-#[table(name = "Posts")]
-struct Post {
-    #[partition_key(first(2))]
-    author: String,
-    #[row_key(reverse_time)]
-    posted: std::time::SystemTime,
-    #[index(title, same_partition)]
-    title: String,
-}
-
 // spelling: number in text.
 
 #[derive(TableEntity)]
@@ -1430,19 +1003,6 @@ struct Post {
     #[row_key(reverse_time)]
     posted: std::time::SystemTime,
     #[index(title, same_partition)]
-    title: String,
-}
-
-// spelling: option with value.
-
-#[derive(TableEntity)]
-#[table(name = "Posts")]
-struct Post {
-    #[partition_key]
-    author: String,
-    #[row_key(reverse_time)]
-    posted: std::time::SystemTime,
-    #[index(title, same_partition, unique = true)]
     title: String,
 }
 
@@ -1543,45 +1103,6 @@ struct Post {
     title: String,
 }
 
-// spelling: slice as text.
-
-#[derive(TableEntity)]
-#[table(slice = "month")]
-struct Post {
-    #[partition_key]
-    author: String,
-    #[row_key(reverse_time)]
-    posted: std::time::SystemTime,
-    #[property]
-    title: String,
-}
-
-// spelling: table name in parentheses.
-
-#[derive(TableEntity)]
-#[table(name("Posts"))]
-struct Post {
-    #[partition_key]
-    author: String,
-    #[row_key(reverse_time)]
-    posted: std::time::SystemTime,
-    #[index(title, same_partition)]
-    title: String,
-}
-
-// spelling: table name without quotes.
-
-#[derive(TableEntity)]
-#[table(name = Posts)]
-struct Post {
-    #[partition_key]
-    author: String,
-    #[row_key(reverse_time)]
-    posted: std::time::SystemTime,
-    #[index(title, same_partition)]
-    title: String,
-}
-
 // spelling: table of index without quotes.
 
 #[derive(TableEntity)]
@@ -1663,26 +1184,8 @@ struct Post {
 // versions: attributes.
 
 #[derive(TableEntity)]
-#[table(version = 1, skip_newer = true)]
-struct First {
-    #[partition_key]
-    author: String,
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
 #[table(version = "2", from = "First")]
 struct Quoted {
-    #[partition_key]
-    author: String,
-    #[row_key]
-    id: u32,
-}
-
-#[derive(TableEntity)]
-#[table(from = First, deny_unknown = true)]
-struct Unnumbered {
     #[partition_key]
     author: String,
     #[row_key]
@@ -1728,4 +1231,268 @@ struct Generic<T>(T);
 #[derive(Property)]
 union Bits {
     bits: u32,
+}
+
+// What other libraries have.
+
+#[derive(TableEntity)]
+#[table(name = "Posts", version = 2, try_from = PostV1)]
+#[table(tenant = "acme", optimistic_lock, renamed_from = "Articles")]
+struct Post {
+    #[partition_key("all")]
+    author: String,
+    #[row_key(format = "{:08}")]
+    id: u32,
+    #[partition_key(month)]
+    month: u32,
+    #[index(title, starts_with)]
+    title: String,
+    #[index(city, nullable)]
+    city: Option<String>,
+    #[property(etag)]
+    etag: String,
+    #[property(counter)]
+    likes: u32,
+    #[property(timestamp)]
+    updated: u64,
+}
+
+#[derive(TableEntity)]
+#[index(gsi1, pk(city), sk(created))]
+struct User {
+    id: u32,
+    email: String,
+    created: u64,
+    city: String,
+}
+
+#[derive(TableEntity)]
+struct Shop {
+    #[partition_key]
+    city: String,
+    #[row_key]
+    number: u32,
+    #[index(byOwner, same_partition)]
+    owner: String,
+    rank: Rank,
+}
+
+#[derive(Property)]
+enum State {
+    Open,
+    #[property(other)]
+    Unknown,
+}
+
+#[derive(TableEntity)]
+struct Order {
+    customer: String,
+    number: u32,
+    state: State,
+    seller: u32,
+}
+
+#[derive(TableEntity)]
+#[table(version = 3, from = [OrderV1, OrderV2])]
+#[index(total, state)]
+struct Listed {
+    #[partition_key]
+    customer: String,
+    #[row_key]
+    number: u32,
+    total: u32,
+    state: u32,
+}
+
+#[derive(TableEntity)]
+#[table(version = revision)]
+#[index(by_total, pk(total), sk(number))]
+struct Counted {
+    #[partition_key]
+    customer: String,
+    #[row_key]
+    number: u32,
+    total: u32,
+    #[property(as = i32)]
+    revision: u32,
+    etag: table_runtime::ETag,
+}
+
+#[derive(TableEntity)]
+struct Post {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[property(ignore)]
+    likes: u32,
+}
+
+/// Without the name of the entity.
+#[derive(Projection)]
+struct Login {
+    email: String,
+}
+
+#[derive(EntityGroup)]
+enum Account {
+    User(User),
+    None,
+}
+
+#[derive(KeyPart)]
+struct Slug(#[row_key(lowercase)] String);
+
+#[derive(TableEntity)]
+struct Refused {
+    #[partition_key]
+    author: String,
+    #[row_key]
+    id: u32,
+    #[index(title, each, same_partition)]
+    title: String,
+}
+
+#[derive(TableEntity)]
+struct Player {
+    #[partition_key]
+    team: String,
+    #[row_key]
+    id: Option<u32>,
+    #[index(name, same_partition)]
+    name: Option<String>,
+}
+
+#[derive(TableEntity)]
+#[index(free, level, occupied, same_partition)]
+struct Space {
+    #[partition_key]
+    garage: String,
+    #[row_key]
+    id: u32,
+    level: u32,
+    occupied: bool,
+}
+
+#[derive(TableEntity)]
+struct Task {
+    #[partition_key]
+    list: String,
+    #[row_key]
+    due: Option<u64>,
+    #[index(title, same_partition, fields(title, due))]
+    title: String,
+}
+
+#[derive(EntityGroup)]
+enum Order {
+    Head {
+        #[partition_key]
+        customer: String,
+    },
+    Line {
+        #[partition_key]
+        customer: String,
+    },
+}
+
+#[derive(TableEntity)]
+#[index(skill, each(skills), same_partition)]
+struct Worker {
+    #[partition_key]
+    tenant: String,
+    #[row_key]
+    id: u32,
+    #[property(json)]
+    skills: Vec<String>,
+}
+
+#[derive(TableEntity)]
+#[index(city, partition(address_city))]
+struct Customer {
+    #[partition_key]
+    tenant: String,
+    #[row_key]
+    id: u32,
+    address: Address,
+    #[index(rating, same_partition)]
+    rating: Option<f64>,
+}
+
+#[derive(TableEntity)]
+struct User {
+    #[partition_key]
+    team: String,
+    #[row_key]
+    id: u32,
+    #[index(last_name, same_partition)]
+    first_name: String,
+    #[index(name, first_name, last_name)]
+    last_name: String,
+}
+
+#[derive(Projection, TableEntity)]
+#[table(name = "Posts")]
+#[projection(of = Post)]
+struct Headline {
+    #[row_key]
+    id: u32,
+    title: String,
+}
+
+#[derive(Projection)]
+#[projection(of = Customer)]
+struct Text {
+    #[projection(path = "address.city")]
+    city: String,
+}
+
+#[derive(TableEntity)]
+struct Both {
+    #[partition_key]
+    #[row_key]
+    id: u32,
+    #[property(prefix = "A", rename = "B")]
+    address: Address,
+    #[property(flatten)]
+    other: Address,
+}
+
+#[derive(Property)]
+struct Pair(u32, String);
+
+#[derive(Property)]
+enum Payment {
+    Card(u16, String),
+    Cash,
+}
+
+#[derive(Property)]
+struct Nothing {
+    #[property(skip)]
+    nothing: u32,
+}
+
+#[derive(Property)]
+struct Keyed {
+    #[row_key]
+    id: u32,
+    #[index(name)]
+    name: String,
+}
+
+#[derive(Property)]
+enum Variants {
+    None,
+    One(u32),
+    #[property(rename = "One")]
+    Two(u32),
+    #[property(other)]
+    Unit,
+}
+
+#[derive(Property)]
+enum Commas {
+    #[property(rename = "a, b")]
+    A(u32),
 }

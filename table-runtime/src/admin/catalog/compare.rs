@@ -19,7 +19,7 @@ use crate::{
     model::{
         entity::{Stored, VERSION, version_value},
         layout::{
-            ChangedFields, EntityDescription, KeyPattern, Layout, LayoutInfo, Leaf, Lifecycle, PropertyInfo,
+            ComparedFields, EntityDescription, KeyPattern, Layout, LayoutInfo, Leaf, Lifecycle, PropertyInfo,
             PropertyType, RecordedLayout, has_property, is_table_of, leaves, recorded, recorded_wholes, told_apart,
             written,
         },
@@ -383,7 +383,7 @@ impl<'a> Comparison<'a> {
     fn changes(&self, layout: &LayoutInfo, record: &Record) -> Vec<String> {
         let none = BTreeSet::new();
         let stored = self.primary().map_or(&none, |primary| &primary.facts.fields);
-        ChangedFields { present: &self.schema, stored }.changes(&record.layout_json(), &written(&self.schema, layout))
+        ComparedFields { present: &self.schema, stored }.changes(&record.layout_json(), &written(&self.schema, layout))
     }
 
     fn changed(&self, layout: &'static str, entity: &str, changes: String, advice: String) -> Error {
@@ -686,7 +686,7 @@ impl<'a> Comparison<'a> {
         let none = BTreeSet::new();
         let stored = self.primary().map_or(&none, |primary| &primary.facts.fields);
         let [was, is] = [record.layout_json(), written(&self.schema, layout)].map(|json| without_times(json, &times));
-        ChangedFields { present: &self.schema, stored }.changes(&was, &is).is_empty()
+        ComparedFields { present: &self.schema, stored }.changes(&was, &is).is_empty()
     }
 
     /// Returns the record of an index that has other times in its rows from now on, and whether the caller has to wait: the

@@ -7,7 +7,7 @@ use crate::{
     admin::catalog::{CatalogChange, Comparison, EntityRows},
     client::{
         pacing,
-        tables::{Catalog, Lease, ReadRecord, Record, RecordPlace, State, Tables},
+        tables::{Catalog, EntityPlace, Lease, ReadRecord, Record, State, Tables},
     },
     model::entity::Stored,
     write::index::Schema,
@@ -198,8 +198,8 @@ impl<'a> Switch<'a> {
     }
 }
 
-fn place(new: Schema) -> RecordPlace {
-    RecordPlace { table: new.table().to_ascii_lowercase(), entity: new.entity.to_owned() }
+fn place(new: Schema) -> EntityPlace {
+    EntityPlace { table: new.table().to_ascii_lowercase(), entity: new.entity.to_owned() }
 }
 
 fn refused(schema: Schema, problem: String) -> Error {

@@ -178,7 +178,7 @@ pub struct Facts {
     pub fields: BTreeSet<String>,
     /// Place to which the entities were moved.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub moved: Option<RecordPlace>,
+    pub moved: Option<EntityPlace>,
     /// How often entities were moved to this place after others had left it.
     #[serde(skip_serializing_if = "is_zero")]
     pub came: u32,
@@ -208,12 +208,12 @@ impl Facts {
 
 /// Place of an entity: its table and its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordPlace {
+pub struct EntityPlace {
     pub table: String,
     pub entity: String,
 }
 
-impl fmt::Display for RecordPlace {
+impl fmt::Display for EntityPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { table, entity } = self;
         write!(f, "{entity} in {table}")

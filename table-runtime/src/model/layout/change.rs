@@ -11,13 +11,13 @@ use super::{
 
 /// The fields of an entity and the recorded ones, by which a renamed field is distinguished from another one. Rows do not
 /// store their names.
-pub struct ChangedFields<'a> {
+pub struct ComparedFields<'a> {
     pub present: &'a Layout,
     /// Recorded fields that were stored as properties, and not in the primary key.
     pub stored: &'a BTreeSet<String>,
 }
 
-impl ChangedFields<'_> {
+impl ComparedFields<'_> {
     fn has(&self, field: &str) -> bool {
         let parts = self.present.layouts.iter().flat_map(|layout| layout.partition.iter().chain(layout.row));
         parts.map(|part| part.field).chain(self.present.properties().map(|info| info.field)).any(|own| own == field)

@@ -205,14 +205,14 @@ fn fields<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     #[serde(untagged)]
     enum Field {
         Name(String),
-        StoredLayout { field: String },
+        Stored { field: String },
     }
 
     let fields = Vec::<Field>::deserialize(from)?;
     Ok(fields
         .into_iter()
         .map(|field| match field {
-            Field::Name(field) | Field::StoredLayout { field } => field,
+            Field::Name(field) | Field::Stored { field } => field,
         })
         .collect())
 }

@@ -168,12 +168,12 @@ pub const fn sub(parts: Parts, from: usize, to: usize) -> Parts {
 }
 
 /// Text of a message, which a constant builds.
-struct NestedMessage {
+struct ConstMessage {
     text: [u8; 800],
     length: usize,
 }
 
-impl NestedMessage {
+impl ConstMessage {
     const fn new() -> Self {
         Self { text: [0; 800], length: 0 }
     }
@@ -231,7 +231,7 @@ pub const fn checked_in_row(fields: &'static [PropertyInfo], own: usize) -> &'st
     let most = most(fields) + own;
     if most > 252 {
         let message =
-            NestedMessage::new().push("a row has at most 252 properties, but this one has up to ").push_number(most);
+            ConstMessage::new().push("a row has at most 252 properties, but this one has up to ").push_number(most);
         panic!("{}", message.push(": store some fields with `#[property(json)]`").as_str());
     }
     let mut at = 0;
@@ -253,7 +253,7 @@ const fn check_names(field: &PropertyInfo) {
     while at < field.parts.len() || at == 0 && field.name.is_empty() {
         let (path, inner) = part(field, at);
         let name = PropertyName { outer: field.name, inner };
-        let message = NestedMessage::new().push("`").push_pieces(field.field, ".", path).push("` ");
+        let message = ConstMessage::new().push("`").push_pieces(field.field, ".", path).push("` ");
         if name.length() == 0 {
             panic!("{}", message.push("has no name: `prefix = \"\"` is for structs").as_str());
         }
@@ -282,7 +282,7 @@ const fn check_differ(one: &PropertyInfo, other: &PropertyInfo) {
             let names =
                 [PropertyName { outer: one.name, inner }, PropertyName { outer: other.name, inner: other_inner }];
             if same_names(names[0], names[1]) {
-                let message = NestedMessage::new().push("`").push_pieces(one.field, ".", path);
+                let message = ConstMessage::new().push("`").push_pieces(one.field, ".", path);
                 let message = message.push("` and `").push_pieces(other.field, ".", other_path);
                 let message = message.push("` are both stored as `").push_pieces(one.name, "_", inner);
                 let fix = "`: write `#[property(rename = \"…\")]` or `#[property(prefix = \"…\")]` on one of them";

@@ -10,7 +10,7 @@ use table_store::{
 };
 
 use super::{
-    ByEquality, LoadProperty, Property, found,
+    ByEquality, ColumnLoad, Property, found,
     nested::{self, name_of},
     shape::{Shape, Single},
 };
@@ -39,7 +39,7 @@ pub trait Store<T>: Sized + Sealed<T> {
     const TYPE: PropertyType;
 
     #[doc(hidden)]
-    const LOAD: LoadProperty<T> = LoadProperty::Property(Self::load_in, Self::PARTS);
+    const LOAD: ColumnLoad<T> = ColumnLoad::Property(Self::load_in, Self::PARTS);
 
     /// Properties of a field that is stored as several; empty for a single one.
     #[doc(hidden)]

@@ -2,7 +2,7 @@
 
 use table_store::{RowRef, Ticks, Value, ValueRef};
 
-use super::{IdentifiedRow, KeyValue, LayoutState, RecordedKey, RecordedLayout, RecordedPart, recorded::ExpectedValue};
+use super::{IdentifiedRow, KeyValue, LayoutState, RecordedKey, RecordedLayout, RecordedPart, recorded::EntityValue};
 use crate::model::key::{Escape, KeyBuffer};
 
 /// The keys of the rows that an entity should have in an index: none if it has no value of a part, several with `each`.
@@ -23,7 +23,7 @@ pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedR
     };
     let name = each.property.as_deref()?;
     let stored = entity.entity.value(&index.name, name, row.properties);
-    if matches!(stored, ExpectedValue::Nothing) {
+    if matches!(stored, EntityValue::Nothing) {
         return Some(Vec::new());
     }
     let stored = stored.value()?;
@@ -52,7 +52,7 @@ fn keys_of(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>, 
         }
         if let Some(name) = &part.property {
             let value = entity.entity.value(&index.name, name, row.properties);
-            is_absent |= matches!(value, ExpectedValue::Nothing);
+            is_absent |= matches!(value, EntityValue::Nothing);
             return encode(part, value.value()?, escape, out);
         }
         encode_known(part, &entity.partition, &entity.row, escape, out)

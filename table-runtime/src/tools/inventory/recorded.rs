@@ -46,7 +46,7 @@ pub struct RecordedEntity {
 }
 
 /// The value that an entity has for a property.
-pub(super) enum ExpectedValue<'r> {
+pub(super) enum EntityValue<'r> {
     Stored(ValueRef<'r>),
     /// The value as which a row without the property is read.
     Default(Value),
@@ -55,7 +55,7 @@ pub(super) enum ExpectedValue<'r> {
     Unknown,
 }
 
-impl ExpectedValue<'_> {
+impl EntityValue<'_> {
     /// Returns the value, if there is one and it is known.
     pub(super) fn value(&self) -> Option<ValueRef<'_>> {
         match self {
@@ -73,11 +73,11 @@ impl RecordedEntity {
     }
 
     /// Returns the value that an entity has for a property on which rows of an index depend.
-    pub(super) fn value<'r>(&self, index: &str, property: &str, row: PropertiesRef<'r>) -> ExpectedValue<'r> {
+    pub(super) fn value<'r>(&self, index: &str, property: &str, row: PropertiesRef<'r>) -> EntityValue<'r> {
         let default = |whole| {
             let default = self.defaults.get(index)?.get(&absence_name(property, whole))?;
-            let Some((edm_type, text)) = default.split_once(' ') else { return Some(ExpectedValue::Nothing) };
-            Value::from_text(edm_type, text).map(ExpectedValue::Default)
+            let Some((edm_type, text)) = default.split_once(' ') else { return Some(EntityValue::Nothing) };
+            Value::from_text(edm_type, text).map(EntityValue::Default)
         };
         let version = self.newest_version();
         let wholes = self.wholes.get(&version).into_iter().flatten();
@@ -85,14 +85,14 @@ impl RecordedEntity {
         // An outer one has the properties of those inside.
         around.sort_by_key(|(_, whole)| Reverse(whole.properties().count()));
         if let Some((path, _)) = around.into_iter().find(|(_, whole)| !whole.is_in(row)) {
-            return default(Some(path)).unwrap_or(ExpectedValue::Nothing);
+            return default(Some(path)).unwrap_or(EntityValue::Nothing);
         }
         if let Some(value) = row.get(property) {
-            return ExpectedValue::Stored(value);
+            return EntityValue::Stored(value);
         }
         // A default that is not always the same is not recorded.
         let is_optional = self.optional.get(&version).is_some_and(|optional| optional.contains(property));
-        default(None).unwrap_or(if is_optional { ExpectedValue::Unknown } else { ExpectedValue::Nothing })
+        default(None).unwrap_or(if is_optional { EntityValue::Unknown } else { EntityValue::Nothing })
     }
 
     /// Returns the newest recorded version of the rows.

@@ -52,11 +52,11 @@ pub struct SweptRows {
 }
 
 impl SweptRows {
-    fn count(&mut self, removal: SweptEntity) {
+    fn count(&mut self, removal: SweepOutcome) {
         match removal {
-            SweptEntity::Done => self.removed += 1,
-            SweptEntity::Changed => {}
-            SweptEntity::Left(index) => *self.left.entry(index).or_default() += 1,
+            SweepOutcome::Done => self.removed += 1,
+            SweepOutcome::Changed => {}
+            SweepOutcome::Left(index) => *self.left.entry(index).or_default() += 1,
         }
     }
 }
@@ -141,13 +141,13 @@ impl Inventory {
         Ok(recorded::entities(&records).iter().any(|recorded| recorded == entity))
     }
 
-    async fn remove_all(&self, client: &Client, table: &str, rows: &[Row]) -> Result<Vec<SweptEntity>> {
+    async fn remove_all(&self, client: &Client, table: &str, rows: &[Row]) -> Result<Vec<SweepOutcome>> {
         let mut removals = Vec::with_capacity(rows.len());
         for row in rows {
             removals.push(match self.remove(client, table, row).await {
                 Err(error) if is_of_entity(&error) => {
                     tracing::warn!(target: "table_runtime::sweep", table, %error, "an entity that has expired was left");
-                    SweptEntity::Left(self.identify(table, row.as_ref()).map_or_else(String::new, |row| row.entity.name.clone()))
+                    SweepOutcome::Left(self.identify(table, row.as_ref()).map_or_else(String::new, |row| row.entity.name.clone()))
                 }
                 removed => removed?,
             });
@@ -157,8 +157,8 @@ impl Inventory {
 
     /// Removes an entity in the version that was read, in the order of [`Tables::delete`]: it reads the versions of its index
     /// rows, deletes the entity with those of its partition, and then the others.
-    async fn remove(&self, client: &Client, table: &str, row: &Row) -> Result<SweptEntity> {
-        let Some(found) = self.identify(table, row.as_ref()) else { return Ok(SweptEntity::Changed) };
+    async fn remove(&self, client: &Client, table: &str, row: &Row) -> Result<SweepOutcome> {
+        let Some(found) = self.identify(table, row.as_ref()) else { return Ok(SweepOutcome::Changed) };
         let primary = found.layout;
         let own = RowKeys { partition_key: row.partition_key.clone(), row_key: row.row_key.clone() };
         let mut operations = vec![delete(&own.row_key, row.etag.clone())];
@@ -167,7 +167,7 @@ impl Inventory {
         for index in indexes.filter(|index| index.state != LayoutState::Gone) {
             let is_known = found.entity.knows_rows_of(row.as_ref());
             let Some(expected) = expected::keys(index, row.as_ref(), &found).filter(|_| is_known) else {
-                return Ok(SweptEntity::Left(format!("{}.{}", found.entity.name, index.name)));
+                return Ok(SweepOutcome::Left(format!("{}.{}", found.entity.name, index.name)));
             };
             let is_in_partition = index.is_same_partition();
             // The slices of an index are those of its entity.
@@ -195,7 +195,7 @@ impl Inventory {
         group.check()?;
         match client.execute(&group).await {
             Ok(_) => {}
-            Err(error) if is_lost_race(&error) => return Ok(SweptEntity::Changed),
+            Err(error) if is_lost_race(&error) => return Ok(SweepOutcome::Changed),
             Err(error) => return Err(error),
         }
         for deleted in pacing::in_waves(released.iter().map(|group| client.execute(group))).await {
@@ -206,7 +206,7 @@ impl Inventory {
                 Err(error) => return Err(error),
             }
         }
-        Ok(SweptEntity::Done)
+        Ok(SweepOutcome::Done)
     }
 
     /// Reads a row of an index, and returns its version; `None` if it does not belong to the entity.
@@ -224,8 +224,8 @@ impl Inventory {
     }
 }
 
-/// What happened to an entity.
-enum SweptEntity {
+/// The outcome for an entity.
+enum SweepOutcome {
     Done,
     /// Another writer changed or removed it first.
     Changed,

@@ -24,16 +24,16 @@ pub(super) async fn resolve(
 ) -> Result<Vec<Option<ETag>>> {
     let found = first.write.row_now(first.keys).await;
     let others = planned.get(1..).unwrap_or_default();
-    let mut reads: Vec<BoxFuture<'_, Result<LostProof>>> = Vec::with_capacity(others.len());
+    let mut reads: Vec<BoxFuture<'_, Result<WriteProof>>> = Vec::with_capacity(others.len());
     for other in others {
         reads.push(Box::pin(async move {
             let found = if other.leaves_id() { Some(other.write.row_now(other.keys).await) } else { None };
-            Ok(found.map_or(LostProof::None, |found| other.proof(&found)))
+            Ok(found.map_or(WriteProof::None, |found| other.proof(&found)))
         }));
     }
     let mut proofs = vec![first.proof(&found)];
     proofs.extend(pacing::concurrently(reads).await?);
-    if proofs.iter().all(|proof| matches!(proof, LostProof::None)) {
+    if proofs.iter().all(|proof| matches!(proof, WriteProof::None)) {
         lost.now = found;
         return Err(unknown(first, planned, groups, lost));
     }
@@ -41,7 +41,7 @@ pub(super) async fn resolve(
         (lost.now, lost.reason) = (found, format!("it was applied, and {reason}"));
         return Err(unknown(first, planned, groups, lost));
     }
-    let etag = |proof| if let LostProof::Version(etag) = proof { Some(etag) } else { None };
+    let etag = |proof| if let WriteProof::Version(etag) = proof { Some(etag) } else { None };
     Ok(proofs.into_iter().map(etag).collect())
 }
 
@@ -58,7 +58,7 @@ fn unknown(first: &Planned<'_>, planned: &[Planned<'_>], groups: &[Group], mut l
 }
 
 /// What a row proves about a write whose answer was lost.
-enum LostProof {
+enum WriteProof {
     None,
     /// The write was applied, and the row was changed since.
     Applied,
@@ -73,8 +73,8 @@ impl Planned<'_> {
     }
 
     /// Returns what the row, as it was read, proves about this write.
-    fn proof(&self, found: &RowNow) -> LostProof {
-        let RowNow::Present(row) = found else { return LostProof::None };
+    fn proof(&self, found: &RowNow) -> WriteProof {
+        let RowNow::Present(row) = found else { return WriteProof::None };
         let id = Some(ValueRef::Guid(self.write.id));
         let is_own = self.leaves_id() && row.properties.get(WRITE_ID) == id && pending(row).is_none();
         let is_as_written = match &self.action {
@@ -86,9 +86,9 @@ impl Planned<'_> {
             Action::Delete(_) => false,
         };
         match (is_own, is_as_written) {
-            (false, _) => LostProof::None,
-            (true, false) => LostProof::Applied,
-            (true, true) => LostProof::Version(row.etag.clone()),
+            (false, _) => WriteProof::None,
+            (true, false) => WriteProof::Applied,
+            (true, true) => WriteProof::Version(row.etag.clone()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A program's own traits have functions whose names this crate answers with a hint. The traits come first.
+//! A program's own traits and entities have functions whose names this crate answers with a hint. They come first.
 
 use table_runtime::{Error, Projection, Result, Rows, Stored, TableEntity, Tables, types};
 
@@ -9,6 +9,13 @@ pub struct Post {
     #[row_key]
     number: u32,
     title: String,
+}
+
+impl Post {
+    /// A function that a `Stored` is asked for too.
+    fn update(&mut self, title: &str) {
+        self.title = title.to_owned();
+    }
 }
 
 #[derive(Projection)]
@@ -63,7 +70,10 @@ pub struct App {
 pub async fn run(app: App, post: Post) -> Result<Vec<Title>> {
     app.tables.save(&post).await?;
     let (borrowed, owned) = (&app.tables, app.tables.clone());
-    let _: Option<Stored<Post>> = borrowed.find(3).await?.or(owned.find(4).await?);
+    if let Some(mut stored) = borrowed.find(3).await?.or(owned.find(4).await?) {
+        stored.update("Keys");
+        borrowed.update(&mut stored).await?;
+    }
     if app.tables.insert(&post).await.is_err_and(|error| error.is_conflict()) {
         Post::by_key("Marcus").limit(1).count(&app.tables).await?;
     }

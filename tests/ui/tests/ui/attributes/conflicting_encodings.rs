@@ -4,13 +4,9 @@ use table_runtime::TableEntity;
 struct Post {
     #[partition_key(lowercase, uppercase)]
     author: String,
-    posted: std::time::SystemTime,
-    edited: std::time::SystemTime,
+    #[row_key]
     id: u32,
     title: String,
-    price: rust_decimal::Decimal,
-    sold: rust_decimal::Decimal,
-    rate: rust_decimal::Decimal,
 }
 
 fn main() {}

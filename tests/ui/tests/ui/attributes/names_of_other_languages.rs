@@ -8,11 +8,6 @@ struct Shop {
     number: u32,
     #[index(byOwner, same_partition)]
     owner: String,
-    #[ignore]
-    rank: Rank,
 }
-
-#[derive(Default)]
-struct Rank;
 
 fn main() {}

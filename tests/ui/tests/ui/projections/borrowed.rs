@@ -8,8 +8,6 @@ struct Post {
     id: u32,
     title: String,
     likes: u32,
-    #[property(skip)]
-    cached: bool,
 }
 
 #[derive(Projection)]

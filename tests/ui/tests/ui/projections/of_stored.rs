@@ -1,4 +1,4 @@
-use table_runtime::{Projection, Stored, TableEntity};
+use table_runtime::{Projection, TableEntity};
 
 #[derive(TableEntity, Clone)]
 struct Post {

@@ -1,9 +1,6 @@
 use std::borrow::Cow;
 
-use table_runtime::{Projection, Property, TableEntity};
-
-#[derive(Property)]
-struct Email(String);
+use table_runtime::{Projection, TableEntity};
 
 #[derive(TableEntity)]
 struct Post {
@@ -13,9 +10,6 @@ struct Post {
     id: u32,
     title: String,
     likes: u32,
-    email: Email,
-    #[property(json)]
-    tags: Vec<u8>,
 }
 
 #[derive(Projection)]

@@ -7,9 +7,6 @@ struct Order {
     id: u32,
     #[property(large, text)]
     note: String,
-    total: u64,
-    body: String,
-    text: String,
 }
 
 fn main() {}

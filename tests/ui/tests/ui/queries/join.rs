@@ -6,15 +6,12 @@ struct Post {
     author: String,
     #[row_key]
     id: u32,
-    #[index(title, lowercase, same_partition)]
     title: String,
     likes: u32,
-    url: Option<String>,
 }
 
 async fn run(tables: &Tables) -> Result<()> {
-    let posts = || Post::by_key("Marcus");
-    posts().join::<Post>();
+    Post::by_key("Marcus").join::<Post>().all(tables).await?;
     Ok(())
 }
 

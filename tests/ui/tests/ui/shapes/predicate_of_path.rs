@@ -3,12 +3,6 @@ use table_runtime::{Property, TableEntity};
 #[derive(Property)]
 struct Address {
     city: String,
-    geo: Option<Geo>,
-}
-
-#[derive(Property)]
-struct Geo {
-    lat: f64,
 }
 
 fn is_short(city: u32) -> bool {

@@ -1,25 +1,18 @@
 use table_runtime::{Result, TableEntity, Tables};
-use time::{Duration, OffsetDateTime, macros::datetime};
 
-#[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Posts")]
-pub struct Post {
+#[derive(TableEntity)]
+struct Post {
     #[partition_key]
-    pub author: String,
-    #[row_key(reverse_time)] // the newest first
-    pub posted: OffsetDateTime,
+    author: String,
     #[row_key]
-    pub id: u32, // a tie-break: two posts may share a tick
-    pub title: String,
-    pub likes: u32,
+    id: u32,
+    title: String,
+    likes: u32,
 }
 
-async fn run(tables: Tables) -> Result<()> {
-    let monday = datetime!(2010-05-24 09:00 UTC);
-    let post = Post { author: "Marcus".into(), posted: monday, id: 1, title: "Part 1".into(), likes: 0 };
-    let later = monday + Duration::days(3);
-    let tx = tables.transaction().insert(&post);
-    tx.rollback().await?;
+async fn run(tables: &Tables) -> Result<()> {
+    let writes = tables.transaction().remove(Post::key("Marcus", 1));
+    writes.rollback().await?;
     Ok(())
 }
 

@@ -6,11 +6,13 @@ struct Post {
     author: String,
     #[row_key]
     id: u32,
+    title: String,
     likes: u32,
 }
 
 async fn run(tables: &Tables) -> Result<()> {
-    tables.patch_if(Post::key("Marcus", 1), &ETag::new("0x8D"), |post| [post.likes.set(1)]).await?;
+    let etag: ETag = "W/\"1\"".into();
+    tables.patch_if(Post::key("Marcus", 1), &etag, |post| [post.likes.set(1)]).await?;
     Ok(())
 }
 
