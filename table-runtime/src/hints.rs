@@ -160,8 +160,8 @@ hints! {
     Explained: "a query is shown by `explain`", "write `query.explain()`",
         "it names the tables, the ranges of keys and the cost";
     Delete: "what a query finds is deleted with `delete_all`, and one entity with `remove`", "no such verb",
-        "of a query: write `.delete_all(&tables).await?`",
-        "by its key: `tables.remove(T::key(…)).await?`; what was read: `tables.delete(stored)`, unless another writer changed it";
+        "of a query, write `.delete_all(&tables).await?`; by its key, `tables.remove(T::key(…)).await?`",
+        "what was read: `tables.delete(stored)`, unless another writer changed it";
     // Columns.
     NotAValue: "a column is not a value, and the service computes nothing from it", "no function of a column",
         "compare the column itself: `post.title.eq(\"Keys\")`, also of an `Option`; rows without the property match no comparison",
@@ -173,12 +173,12 @@ hints! {
         "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`",
         "a `bool`: `post.published.eq(true)`, and `eq(false)` for the opposite; filters are combined with `and`, `or` and `!`";
     // Verbs.
-    WriteVerb: "an entity is written by the verbs of `Tables`: `insert`, `upsert`, `merge` or `update`", "no such verb",
-        "in a transaction, `.insert(&post)`, `.upsert(&post)`, `.merge(&post)` and `.update(&mut stored)` are verbs too",
+    WriteVerb: "an entity is written by the verbs of `Tables`: `insert`, `upsert`, `merge` or `update`", "no such verb here",
         "`tables.insert(&post)` refuses a row that is there, which is `Error::AlreadyExists`; `tables.upsert(&post)` replaces it, \
          and `tables.merge(&post)` keeps its unknown properties",
         "what a query returned: `tables.update(&mut stored).await?` and `tables.delete(stored).await?`",
-        "to insert or change: `tables.modify_or_insert(&first, |visits| visits.count += 1)`, which returns the entity";
+        "to insert or change: `tables.modify_or_insert(&first, |visits| visits.count += 1)`, which returns the entity",
+        "in a transaction, `.insert(&post)`, `.upsert(&post)`, `.merge(&post)` and `.update(&mut stored)` are verbs too";
     WriteMany: "many entities are written with `insert_all` and `upsert_all`", "no such verb",
         "write `tables.insert_all(&posts).await?`, whatever their partitions are";
     ChangeByKey: "by its key, an entity is changed with `modify` or `patch`", "no such verb",

@@ -78,3 +78,27 @@ fn no_other_file_has_hints() -> io::Result<()> {
     }
     Ok(())
 }
+
+/// A reader takes the first notes for the answer.
+#[test]
+fn a_message_has_at_most_four_notes() -> io::Result<()> {
+    let hints = include_str!("../../../table-runtime/src/hints.rs");
+    let (_, hints) = hints.split_once("\nhints! {").expect("the messages");
+    let (hints, _) = hints.split_once("\n}\n").expect("the end of the messages");
+    let tokens = hints.parse::<TokenStream>().expect("literals").into_iter().collect::<Vec<_>>();
+    for hint in tokens.split(|token| token.to_string() == ";") {
+        let texts = hint.iter().filter(|token| matches!(token, TokenTree::Literal(_))).count();
+        // A message, a label and the notes.
+        assert!(texts <= 6, "{:?}", hint.first());
+    }
+    for name in CRATES {
+        for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src"))? {
+            let source = fs::read_to_string(&path)?;
+            for message in source.split("on_unimplemented(").skip(1) {
+                let (message, _) = message.split_once(")]\n").unwrap_or((message, ""));
+                assert!(message.matches("note = ").count() <= 4, "{}: {message}", path.display());
+            }
+        }
+    }
+    Ok(())
+}
