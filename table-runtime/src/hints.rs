@@ -204,8 +204,11 @@ hints! {
         "drop it; after `commit`, it was applied as a whole or not at all";
     Connect: "tables are opened with `connect`, `open` or `in_memory`", "no such constructor",
         "Azure and Azurite: `Tables::connect(connection_string)`, such as `UseDevelopmentStorage=true` for Azurite",
-        "the embedded store: `Tables::open(path)`, or `Tables::in_memory()` for tests",
-        "`connect` needs the feature `azure` of `table-runtime`, and the embedded store the default feature `embedded`";
+        "the embedded store: `Tables::open(path)`, or `Tables::in_memory()` for tests";
+    Feature: "`connect` needs the feature `azure` of `table-runtime`, and the embedded store the feature `embedded`",
+        "this feature is not enabled",
+        "in `Cargo.toml`, add it to the features of `table-runtime`: `features = [\"azure\"]`",
+        "`embedded` is a default feature: remove `default-features = false`, or add it too";
 }
 
 names! {
@@ -261,7 +264,9 @@ names! {
 
 names! {
     [] Tables {
-        Connect: builder, connect, emulator, from_connection_string, in_memory, open;
+        Connect: builder, emulator, from_connection_string;
+        // A feature adds the function itself, which then comes first.
+        Feature: connect, in_memory, open, open_read_only;
     }
 }
 
