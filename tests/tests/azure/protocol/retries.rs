@@ -17,6 +17,7 @@ use tests::{
     scripted::{Answer, Scripted, Step},
     traced::with_subscriber,
 };
+use tokio::net::TcpSocket;
 use tracing::Level;
 
 use super::{
@@ -264,7 +265,10 @@ async fn a_write_without_a_connection_is_repeated() -> Result<()> {
 
 #[tokio::test]
 async fn a_write_that_never_got_a_connection_wrote_nothing() -> Result<()> {
-    let endpoint = format!("http://{}/acc", unused_address()?);
+    // The socket keeps the port from the servers of other tests. It does not listen, so nobody can connect.
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(([127, 0, 0, 1], 0).into())?;
+    let endpoint = format!("http://{}/acc", socket.local_addr()?);
     let service = AzureBackend::builder("acc").access_key(KEY).endpoint(endpoint).max_attempts(2).build()?;
     for write in writes() {
         let error = service.execute_group(&write).await.unwrap_err();
