@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use table_runtime::{TableEntity, Tables};
-use tests::filled::{self, Filled, Handled};
+use tests::filled::{self, Handled};
 use tokio::task::JoinSet;
 
 const ENTITIES: u32 = 100_000;
@@ -44,8 +44,8 @@ async fn main() -> Result<()> {
     let tables = Tables::open(&path)?;
     tables.create::<Handled>().await?;
     for (backfill, kind) in [
-        (tables.backfill::<Filled>("name"), "same_partition, unique"),
-        (tables.backfill::<Filled>("city"), "cross-partition"),
+        (tables.backfill::<Handled>("name"), "same_partition, unique"),
+        (tables.backfill::<Handled>("city"), "cross-partition"),
         (tables.backfill::<Handled>("handle"), "cross-partition, unique"),
     ] {
         let begun = Instant::now();
@@ -54,7 +54,7 @@ async fn main() -> Result<()> {
         println!("{kind}: {} rows in {:.1?}, {rate:.0} a second", filled.written, begun.elapsed());
     }
     let begun = Instant::now();
-    let findings = tables.verify::<Filled>().all().await?.len();
+    let findings = tables.verify::<Handled>().all().await?.len();
     println!("verify: {findings} findings in {:.1?}", begun.elapsed());
 
     for (store, tables) in [("memory", Tables::in_memory()?), ("file", tables)] {

@@ -31,19 +31,23 @@ pub struct Filled {
     pub city: u32,
 }
 
-/// The same entity with a cross-partition unique index.
+/// The same entity with one more index: a cross-partition unique one.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
-#[table(name = "Filled")]
+#[table(name = "Filled", entity = "Filled")]
 pub struct Handled {
     /// Group of a thousand numbers.
     #[partition_key]
     pub group: u32,
     /// Number of the entity.
-    #[row_key(prefix = "number-")]
+    #[row_key]
     pub number: u32,
     /// Unique name.
+    #[index(name, same_partition, unique)]
     #[index(handle, unique)]
     pub name: String,
+    /// One of [`CITIES`].
+    #[index(city)]
+    pub city: u32,
 }
 
 impl Filled {
