@@ -2,11 +2,11 @@
 
 mod backfill;
 mod compare;
-mod fences;
 mod finding;
 mod hashes;
 mod present;
 mod progress;
+mod reindex;
 mod repair;
 mod scan;
 mod sweep;

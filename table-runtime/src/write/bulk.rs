@@ -39,6 +39,8 @@ pub struct Bulk<'a> {
     entities: Input<'a>,
     /// Schemas of the entities. The first one names the operation.
     schemas: Vec<Schema>,
+    /// The only index whose rows are written; `None` if whole entities are.
+    reindexed: Option<usize>,
     source: SourceKind,
     verb: &'static str,
     side_by_side: usize,
@@ -302,7 +304,14 @@ impl Tables {
     ) -> Bulk<'a> {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
         let entities = Box::pin(entities);
-        Bulk { tables, entities, schemas, source: SourceKind::Query, verb, side_by_side, on_progress: None }
+        let (source, reindexed, on_progress) = (SourceKind::Query, None, None);
+        Bulk { tables, entities, schemas, reindexed, source, verb, side_by_side, on_progress }
+    }
+
+    /// Writes the rows of entities in one index.
+    pub(crate) fn reindex_all<'a>(&self, schema: Schema, layout: usize, writes: Vec<EntityWrite>) -> Bulk<'a> {
+        let writes = stream::iter(writes.into_iter().map(Ok));
+        Bulk { reindexed: Some(layout), ..self.write_all(schema, "reindex", writes) }
     }
 }
 
@@ -339,8 +348,8 @@ impl<'a> Bulk<'a> {
 impl Bulk<'_> {
     /// Writes the entities, as a part of another operation.
     pub(crate) async fn run(self) -> Result<BulkProgress> {
-        let Self { tables, entities, schemas, source, side_by_side, on_progress, .. } = self;
-        let mut writer = BulkWriter::new(tables, &schemas, side_by_side, on_progress, entities);
+        let Self { tables, entities, schemas, reindexed, source, side_by_side, on_progress, .. } = self;
+        let mut writer = BulkWriter::new(tables, (&schemas, reindexed), side_by_side, on_progress, entities);
         writer.source = source;
         writer.run().await
     }

@@ -124,9 +124,7 @@ mod schema;
 mod steps;
 mod write;
 
-pub(crate) use change::{Change, Planned};
-pub(crate) use claim::Precondition;
-pub(crate) use commit::{InTheWay, commit};
+pub(crate) use commit::InTheWay;
 pub(crate) use entity_write::{BegunWrite, EntityWrite, Verb};
 pub(crate) use execute::{WriteFailure, WrittenEntity, attempt, check, execute, execute_one};
 pub(crate) use leased::lifecycle_changed;
@@ -134,4 +132,4 @@ pub(crate) use list::operations_without;
 #[doc(hidden)]
 pub use schema::Schema;
 pub(crate) use schema::{Encoded, EncodedRow, FoundEntity};
-pub(crate) use write::{EntityState, Occupant, Write, WrittenRow};
+pub(crate) use write::{EntityState, Occupant, Write, WriteAnswer, WrittenRow, fence};

@@ -310,7 +310,7 @@ impl Tables {
 
     pub(crate) fn begin_write(&self, schema: Schema, entity: Result<EntityWrite>) -> Result<BegunWrite> {
         let entity = entity?;
-        Ok(BegunWrite { write: Write::new(self.clone(), schema)?, entity })
+        Ok(entity.begin(Write::new(self.clone(), schema)?))
     }
 
     /// Returns the future of a user's operation on an entity.

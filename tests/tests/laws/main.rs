@@ -9,6 +9,7 @@ mod golden_indexes;
 mod golden_rows;
 mod hints;
 mod index_requests;
+mod job_requests;
 mod keys;
 mod large;
 mod late_requests;

@@ -410,6 +410,44 @@ async fn every_backfill_survives_every_fault(kind: &dyn ItemKind, reach: Reach) 
     Ok(())
 }
 
+/// Writes by which the values of the first item pass to another one. At no moment do two items have them.
+const PASSING: [[Act; 2]; 2] = [[Act::Delete(1), Act::Insert(4, 1, 4)], [Act::Update(1, 5, 5), Act::Insert(4, 1, 4)]];
+
+/// Values pass from one item to another between any two requests of a backfill. No conflict is reported.
+async fn every_backfill_is_told_the_truth_beside_others(kind: &dyn ItemKind, reach: Reach) -> Result<()> {
+    let items = [START[0], START[1], Fields::new(3, 3, 3)];
+    let start = store(kind, reach, &items).await?;
+    strip(kind, &start).await?;
+    let mut runs = 0;
+    for acts in PASSING {
+        for n in 0.. {
+            let store = start.copy();
+            let (backend, schedule) = Scheduled::new(store.clone());
+            let (tables, direct) = (Tables::new(backend), store.tables());
+            let (mut requests, mut told) = (0, None);
+            let filled = drive(&schedule, items::fill(kind, &tables), async |_| {
+                if requests == n {
+                    told = Some([run(kind, &direct, acts[0]).await, run(kind, &direct, acts[1]).await]);
+                }
+                requests += 1;
+                Next::Grant
+            })
+            .await?;
+            let Some(told) = told else { break };
+            runs += 1;
+            let checked = async {
+                ensure!(told.iter().all(table_runtime::Result::is_ok), "{told:?}");
+                ensure!(matches!(filled, Ok(true)), "{filled:?}");
+                let seen = promised(kind, &direct).await?;
+                sound(kind, &direct, &seen).await
+            };
+            checked.await.with_context(|| format!("{acts:?} before request {n} of the backfill\n{store}"))?;
+        }
+    }
+    println!("{runs} runs");
+    Ok(())
+}
+
 /// Entity with a write id, whose inserts take steps.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Signed", write_id)]
@@ -478,6 +516,11 @@ macro_rules! each {
             #[tokio::test]
             async fn every_backfill_survives_every_fault() -> Result<()> {
                 super::every_backfill_survives_every_fault(KIND, Reach::$reach).await
+            }
+
+            #[tokio::test]
+            async fn every_backfill_is_told_the_truth_beside_others() -> Result<()> {
+                super::every_backfill_is_told_the_truth_beside_others(KIND, Reach::$reach).await
             }
         }
     )+};

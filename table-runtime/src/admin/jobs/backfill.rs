@@ -1,26 +1,22 @@
 //! Backfill: building an index that was added to an entity with rows.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-    future::IntoFuture,
-};
+use std::{fmt, future::IntoFuture};
 
 use serde::{Deserialize, Serialize};
 use table_store::{
     ETag, Error, Result, RowRef,
-    backend::{Action, BoxFuture, Group, Operation},
+    backend::BoxFuture,
     error::{ParseCursorError, QueryError},
-    unstable::{RowKeys, limits, observe::observed},
+    unstable::observe::observed,
 };
 
 use super::{
     compare::{IndexComparison, Suspect},
-    fences,
     finding::Finding,
     hashes::{HashRange, Hashes, MEMORY},
     present::PresentRows,
     progress::{Progress, ProgressCallback},
+    reindex::reindex,
     scan::{LayoutScan, ScanPosition, ScannedPage},
     verify::LocatedFinding,
 };
@@ -28,7 +24,7 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{entity::TableEntity, layout::Holds},
     read::cursor::{seal, unseal},
-    write::index::{EncodedRow, FoundEntity, Precondition, Schema, Write, WrittenRow},
+    write::index::{FoundEntity, Schema, Write, WrittenRow},
 };
 
 /// A backfill, which runs when it is awaited: see [`Tables::backfill`].
@@ -61,7 +57,7 @@ pub struct Backfilled {
     /// Number of entities that were read.
     pub entities: usize,
     /// Number of entities whose row in the index was missing or wrong, and was written. In a dry run, number of
-    /// entities without such a row.
+    /// entities without such a row; an entity whose row another program writes meanwhile may be counted too.
     pub written: usize,
     /// Entities that share a value of a unique index with another one. As long as there are any, the index is not
     /// ready: change one of the two, and run the backfill again.
@@ -149,7 +145,7 @@ async fn run(mut backfill: Backfill<'_>) -> Result<Backfilled> {
     let Backfill { schema, dry_run, memory, .. } = backfill;
     let layout = std::mem::replace(&mut backfill.layout, Ok(0))?;
     let (tables, info) = (&backfill.tables, &schema.layouts[layout]);
-    let write = Write::of_job(tables.clone(), schema)?;
+    let write = Write::new(tables.clone(), schema)?;
     let begun = if dry_run { None } else { Some(tables.begin_index(schema, info).await?) };
     let (mut filled, mut progress) = (Backfilled::default(), Progress::default());
     let (mut pass, mut range, mut position) = match backfill.resumed.take() {
@@ -169,9 +165,15 @@ async fn run(mut backfill: Backfill<'_>) -> Result<Backfilled> {
             filled.entities += if pass == 1 { found.len() } else { 0 };
             found.retain(|found| present.lacks(&write, found));
             if dry_run {
-                filled.written += write.count_missing(layout, &found).await?;
+                filled.written += found.len();
             } else {
-                write.fill(layout, found, &mut filled).await?;
+                if schema.layouts[layout].is_same_partition() && schema.holds(layout) != Holds::List {
+                    // No transaction could delete an entity with more rows.
+                    found.iter().try_for_each(|found| found.encoded.check_elements(&schema))?;
+                }
+                let (written, conflicts) = reindex(tables, schema, layout, found, false).await?;
+                filled.written += written;
+                filled.conflicts.extend(conflicts);
                 if !filled.conflicts.is_empty() {
                     scan.note_conflict();
                 }
@@ -245,8 +247,8 @@ impl Tables {
     /// Every program that writes the entity must know the index before the backfill begins, and may continue to write
     /// during it. If a program without the index calls `create` meanwhile, the backfill ends with
     /// [`Error::IndexBuilding`] and has to run again, from the beginning. The backfill writes the rows that are missing
-    /// or wrong in bulk. It then gives each of their entities a new version, on the condition that the entity still has
-    /// the version that was read; if the entity has changed, the backfill reads it again. A backfill can be stopped and
+    /// or wrong in bulk, and gives each of their entities a new version, on the condition that the entity still has the
+    /// version that was read; if the entity has changed, the backfill reads it again. A backfill can be stopped and
     /// continued from its [cursor](Backfill::from), and it can be run again; to drop its future stops it. Await it.
     ///
     /// From its beginning, each program without the index whose handle has called `create` is refused with
@@ -255,8 +257,12 @@ impl Tables {
     ///
     /// # Requests and memory
     /// It reads the rows that the index has, and then the entities, in pages of up to 1000. An entity whose row is
-    /// there and right costs no read. If the row is a pointer in another partition, the row gets a new version, in
+    /// there and right costs no read. If that row is a pointer in another partition, it gets a new version, in
     /// transactions of up to 100 rows of one partition, so that no writer that began before deletes it.
+    ///
+    /// The rows of a page that are missing or wrong are written in bulk. On the service, the rows of one partition share
+    /// transactions of up to 100 operations, and so do the new versions of the entities. On the embedded store, an entity
+    /// and its rows in other partitions are written in one transaction, up to 100 entities at a time.
     ///
     /// If an index with copies or included properties has rows that no entity was found to have, or if the backfill continues
     /// an earlier one, it compares all rows with the entities once more, and deletes those that no entity has. Such rows of
@@ -278,8 +284,9 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::Query`] if there is no index of this name, the errors of the store, and errors for rows that do
-    /// not fit the struct.
+    /// Returns [`Error::Query`] if there is no index of this name, the errors of the store, errors for rows that do not
+    /// fit the struct, and [`Error::LayoutChanged`], [`Error::IndexMissing`] and the errors of a migration if the struct
+    /// must not write the entity any more. An entity that cannot be written ends the backfill; what was written stays.
     pub fn backfill<'a, E: TableEntity>(&self, index: &str) -> Backfill<'a> {
         let schema = Schema::of::<E>();
         let layout = (1..schema.layouts.len()).find(|layout| schema.layouts[*layout].name == index);
@@ -293,234 +300,4 @@ impl Tables {
         let (tables, memory, on_progress) = (self.clone(), MEMORY, None);
         Backfill { tables, schema, layout, job, memory, resumed: None, dry_run: false, on_progress }
     }
-}
-
-/// Maximum number of operations of one transaction.
-const OPERATIONS: usize = limits::OPERATIONS;
-
-/// Rows that were written, by the keys of their entities.
-type WrittenRows = HashMap<RowKeys, Vec<WrittenRow>>;
-
-/// An entity whose rows are not all written, or that got no new version after them, with the rows that were written.
-type Unfilled = (FoundEntity, Vec<WrittenRow>);
-
-/// The writes of the rows of one index.
-impl Write {
-    async fn count_missing(&self, layout: usize, found: &[FoundEntity]) -> Result<usize> {
-        let mut checks: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
-        for found in found {
-            checks.push(Box::pin(self.missing_rows(found, layout)));
-        }
-        // One for each entity.
-        Ok(pacing::concurrently(checks).await?.into_iter().filter(|findings| !findings.is_empty()).count())
-    }
-
-    /// Writes the rows of these entities in an index.
-    async fn fill(&self, layout: usize, found: Vec<FoundEntity>, filled: &mut Backfilled) -> Result<()> {
-        let again = if self.schema.holds(layout) == Holds::List {
-            found.into_iter().map(|found| (found, Vec::new())).collect()
-        } else if self.schema.layouts[layout].is_same_partition() {
-            self.fill_same_partition(layout, found, filled).await?
-        } else {
-            self.fill_cross_partition(layout, found, filled).await?
-        };
-        // Rows that were not written in bulk are written one by one. Entities of one partition may share a list.
-        let mut partitions: BTreeMap<String, Vec<_>> = BTreeMap::new();
-        for (found, written) in again {
-            partitions.entry(found.row.partition_key.clone()).or_default().push((found, written));
-        }
-        let mut fills: Vec<BoxFuture<'_, _>> = Vec::with_capacity(partitions.len());
-        for found in partitions.into_values() {
-            fills.push(Box::pin(self.fill_one_by_one(layout, found)));
-        }
-        for (written, conflicts) in pacing::concurrently(fills).await? {
-            filled.written += written;
-            filled.conflicts.extend(conflicts);
-        }
-        Ok(())
-    }
-
-    async fn fill_one_by_one(&self, layout: usize, found: Vec<Unfilled>) -> Result<(usize, Vec<Finding>)> {
-        let (mut count, mut conflicts) = (0, Vec::new());
-        for (found, written) in found {
-            let keys = &found.encoded.primary.keys;
-            // An earlier run or a writer may have written the row.
-            if written.is_empty() && self.missing_rows(&found, layout).await?.is_empty() {
-                continue;
-            }
-            match self.reindex(keys, layout, written).await {
-                Ok(written) => count += usize::from(written),
-                Err(Error::UniqueViolation(violation)) => {
-                    conflicts.push(Finding::two_owners(*violation));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok((count, conflicts))
-    }
-
-    /// Writes index rows in the entities' own partitions, each in one transaction with a new version of its entity.
-    /// Returns the entities for which that was not possible.
-    async fn fill_same_partition(
-        &self,
-        layout: usize,
-        found: Vec<FoundEntity>,
-        filled: &mut Backfilled,
-    ) -> Result<Vec<Unfilled>> {
-        let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
-        // No write could delete an entity with more rows in one transaction.
-        found.iter().try_for_each(|found| found.encoded.check_elements(&self.schema))?;
-        for found in chunks(found, |found| 1 + found.encoded.rows_in(layout).count()) {
-            let operations = found.iter().flat_map(|found| self.fill_operations(layout, found)).collect();
-            groups.push(Box::pin(self.execute_for(found, operations)));
-        }
-        let mut again = Vec::new();
-        for (found, written) in pacing::concurrently(groups).await? {
-            if written {
-                filled.written += found.len();
-            } else {
-                again.extend(found.into_iter().map(|found| (found, Vec::new())));
-            }
-        }
-        Ok(again)
-    }
-
-    /// Writes index rows in other partitions, then gives each entity a new version. Returns the entities that changed
-    /// meanwhile, with the rows that were written.
-    async fn fill_cross_partition(
-        &self,
-        layout: usize,
-        found: Vec<FoundEntity>,
-        filled: &mut Backfilled,
-    ) -> Result<Vec<Unfilled>> {
-        let mut rows = if self.schema.is_unique(layout) {
-            self.claim_all(layout, &found).await?
-        } else {
-            self.fill_rows(layout, &found).await?
-        };
-        let has_all = |found: &FoundEntity| {
-            let written = rows.get(&found.encoded.primary.keys).map_or(0, Vec::len);
-            written == found.encoded.rows_in(layout).count()
-        };
-        let (whole, mut again): (Vec<_>, Vec<_>) = found.into_iter().partition(has_all);
-        let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
-        for found in chunks(whole, |_| 1) {
-            let operations = found.iter().map(fence).collect();
-            groups.push(Box::pin(self.execute_for(found, operations)));
-        }
-        for (found, fenced) in pacing::concurrently(groups).await? {
-            if fenced {
-                filled.written += found.len();
-            } else {
-                again.extend(found);
-            }
-        }
-        let written = |found: FoundEntity| {
-            let written = rows.remove(&found.encoded.primary.keys).unwrap_or_default();
-            (found, written)
-        };
-        Ok(again.into_iter().map(written).collect())
-    }
-
-    /// Writes the rows of a unique index, and returns them by their entities. An entity that lacks one has a value that
-    /// belongs to another entity, or has changed.
-    async fn claim_all(&self, layout: usize, found: &[FoundEntity]) -> Result<WrittenRows> {
-        let mut claims: Vec<BoxFuture<'_, _>> = Vec::with_capacity(found.len());
-        for found in found {
-            claims.push(Box::pin(self.claim_values(layout, found)));
-        }
-        let written = pacing::concurrently(claims).await?;
-        Ok(found.iter().map(|found| found.encoded.primary.keys.clone()).zip(written).collect())
-    }
-
-    async fn claim_values(&self, layout: usize, found: &FoundEntity) -> Result<Vec<WrittenRow>> {
-        let (write, keys) = (self.with_new_id()?, &found.encoded.primary.keys);
-        let rows: Vec<_> = found.encoded.rows_in(layout).collect();
-        match write.write_rows(&rows, keys, Precondition::Version(&found.row.etag)).await {
-            Ok(written) | Err((Error::UniqueViolation(_) | Error::ConditionNotMet(_), written)) => Ok(written),
-            Err((error, _)) => Err(error),
-        }
-    }
-
-    /// Writes the rows of an index that is not unique, and returns them by their entities. If an entity lacks one in the
-    /// result, its transaction failed, or the outcome is unknown.
-    async fn fill_rows(&self, layout: usize, found: &[FoundEntity]) -> Result<WrittenRows> {
-        let table = self.schema.layouts[layout].table;
-        let mut partitions: BTreeMap<&str, Vec<(&FoundEntity, &EncodedRow)>> = BTreeMap::new();
-        let rows = found.iter().flat_map(|found| found.encoded.rows_in(layout).map(move |row| (found, row)));
-        for (found, row) in rows {
-            partitions.entry(&row.keys.partition_key).or_default().push((found, row));
-        }
-        let mut groups: Vec<BoxFuture<'_, _>> = Vec::new();
-        for rows in partitions.values().flat_map(|rows| rows.chunks(OPERATIONS)) {
-            groups.push(Box::pin(self.fill_row_group(layout, table, rows)));
-        }
-        let mut written = WrittenRows::new();
-        for (entity, row) in pacing::concurrently(groups).await?.into_iter().flatten() {
-            written.entry(entity).or_default().push(row);
-        }
-        Ok(written)
-    }
-
-    /// Writes rows of one partition in one transaction. Returns no rows if the transaction can be tried in parts.
-    async fn fill_row_group(
-        &self,
-        layout: usize,
-        table: &'static str,
-        rows: &[(&FoundEntity, &EncodedRow)],
-    ) -> Result<Vec<(RowKeys, WrittenRow)>> {
-        let operation = |row: &EncodedRow| Operation {
-            row_key: row.keys.row_key.clone(),
-            action: Action::Upsert(row.properties.clone()),
-        };
-        let operations = rows.iter().map(|(_, row)| operation(row)).collect();
-        let partition_key = rows.first().map(|(_, row)| row.keys.partition_key.clone()).unwrap_or_default();
-        let group = Group { table: table.into(), partition_key, operations };
-        if group.check().is_err() {
-            return Ok(Vec::new());
-        }
-        let etags = match self.backend().execute(&group).await {
-            Ok(etags) => etags,
-            Err(Error::Limit(_) | Error::OutcomeUnknown(_)) => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let written = rows.iter().zip(etags).filter_map(|((found, row), etag)| {
-            let written = WrittenRow { layout, keys: row.keys.clone(), etag: etag? };
-            Some((found.encoded.primary.keys.clone(), written))
-        });
-        Ok(written.collect())
-    }
-
-    /// Returns the operations that give an entity a new version and write its row in an index.
-    fn fill_operations(&self, layout: usize, found: &FoundEntity) -> Vec<Operation> {
-        let rows = found.encoded.rows_in(layout).map(|row| {
-            let properties = row.properties.clone();
-            let unique = self.schema.is_unique(layout);
-            let action = if unique { Action::Insert(properties) } else { Action::Upsert(properties) };
-            Operation { row_key: row.keys.row_key.clone(), action }
-        });
-        [fence(found)].into_iter().chain(rows).collect()
-    }
-
-    /// Executes a transaction on the partition of these entities. Returns false if it was not applied as a whole and
-    /// can be tried in parts.
-    async fn execute_for(
-        &self,
-        found: Vec<FoundEntity>,
-        operations: Vec<Operation>,
-    ) -> Result<(Vec<FoundEntity>, bool)> {
-        let partition_key = found.first().map_or("", |found| &found.row.partition_key);
-        let executed = fences::execute(self.backend(), self.schema.table(), partition_key, operations).await?;
-        Ok((found, executed))
-    }
-}
-
-/// Returns the operation that gives an entity a new version and changes nothing else.
-fn fence(found: &FoundEntity) -> Operation {
-    fences::fence(&found.row.row_key, &found.row.etag)
-}
-
-/// Divides the entities into chunks of one partition, each of one transaction with so many operations for an entity.
-fn chunks(found: Vec<FoundEntity>, operations: impl Fn(&FoundEntity) -> usize) -> Vec<Vec<FoundEntity>> {
-    fences::chunks(found, operations, |found| &found.row.partition_key)
 }

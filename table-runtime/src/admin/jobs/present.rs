@@ -8,18 +8,21 @@
 //! index may have given the entity its value back since, and has not written the row again. So each row that writers
 //! release by its version gets a new version first, and the release fails.
 
-use table_store::{ETag, Result, backend::BoxFuture, unstable::RowKeys};
+use table_store::{
+    ETag, Result,
+    backend::{BoxFuture, Group, Operation},
+    unstable::{RowKeys, limits},
+};
 
 use super::{
     compare::read_lists,
-    fences,
     hashes::{HashRange, Hashes},
     scan::{LayoutScan, ScanPosition, ScannedPage},
 };
 use crate::{
     client::pacing,
     model::row_hash::RowHasher,
-    write::index::{FoundEntity, Write},
+    write::index::{FoundEntity, Write, WriteAnswer, fence},
 };
 
 /// The rows that an index has, in one range of hashes.
@@ -94,12 +97,15 @@ impl PresentRows {
     async fn fence(&mut self, write: &Write, rows: Vec<FencedRow>) -> Result<()> {
         let table = write.schema.layouts[self.layout].table;
         let mut fences: Vec<BoxFuture<'_, _>> = Vec::new();
-        for rows in fences::chunks(rows, |_| 1, |row| &row.keys.partition_key) {
+        let in_one_partition = |one: &FencedRow, other: &FencedRow| one.keys.partition_key == other.keys.partition_key;
+        for rows in rows.chunk_by(in_one_partition).flat_map(|rows| rows.chunks(limits::OPERATIONS)) {
             fences.push(Box::pin(async move {
-                let operations = rows.iter().map(|row| fences::fence(&row.keys.row_key, &row.etag)).collect();
-                let partition_key = rows.first().map_or("", |row| &row.keys.partition_key);
-                let is_fenced = fences::execute(write.backend(), table, partition_key, operations).await?;
-                Ok(if is_fenced { rows } else { Vec::new() })
+                let operation =
+                    |row: &FencedRow| Operation { row_key: row.keys.row_key.clone(), action: fence(&row.etag) };
+                let (partition_key, operations) =
+                    (rows[0].keys.partition_key.clone(), rows.iter().map(operation).collect());
+                let answer = write.send(&Group { table: table.into(), partition_key, operations }).await?;
+                Ok(if matches!(answer, WriteAnswer::Done(_)) { rows } else { &[] })
             }));
         }
         for row in pacing::concurrently(fences).await?.into_iter().flatten() {

@@ -3,8 +3,8 @@
 use std::{collections::HashSet, fmt, future::IntoFuture};
 
 use table_store::{
-    ETag, Error, Properties, Result,
-    backend::{Action, BoxFuture, IfMatch},
+    ETag, Result,
+    backend::BoxFuture,
     unstable::{RowKeys, observe::observed},
 };
 
@@ -13,15 +13,13 @@ use super::{
     finding::Finding,
     hashes::MEMORY,
     progress::{Progress, ProgressCallback},
+    reindex::reindex,
     verify::LocatedFinding,
 };
 use crate::{
     client::{pacing, tables::Tables},
-    model::{
-        entity::TableEntity,
-        layout::{Holds, Scope},
-    },
-    write::index::{Change, FoundEntity, InTheWay, Planned, Precondition, Schema, Write, WrittenRow, commit},
+    model::entity::TableEntity,
+    write::index::{Schema, Write, WrittenRow},
 };
 
 /// A repair, which runs when it is awaited: see [`Tables::repair`].
@@ -51,7 +49,7 @@ impl<'a> Repair<'a> {
     /// again, to compare them with the rest. They are neither examined nor counted again.
     ///
     /// # Errors
-    /// Returns [`Error::Cursor`] for a text that is not such a cursor, and for a cursor from before a change of the
+    /// Returns [`Error::Cursor`](crate::Error::Cursor) for a text that is not such a cursor, and for a cursor from before a change of the
     /// entity's keys or indexes.
     pub fn from(mut self, cursor: &str) -> Result<Self> {
         self.comparison.resume(cursor)?;
@@ -140,7 +138,7 @@ impl Tables {
 
     pub(crate) fn repair_schema<'a>(&self, schema: Schema) -> Repair<'a> {
         let comparison = IndexComparison::new(self.backend().clone(), schema, "repair", MEMORY);
-        Repair { write: Write::of_job(self.clone(), schema), comparison, on_progress: None }
+        Repair { write: Write::new(self.clone(), schema), comparison, on_progress: None }
     }
 }
 
@@ -169,13 +167,14 @@ impl Write {
             (Finding::StaleRow { row, .. }, None) => self.remove_from_list(*layout, entity, row).await?,
             (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
             _ if done.contains(&(*layout, entity.clone())) => {}
-            _ => match self.reindex(entity, *layout, Vec::new()).await {
-                Err(Error::UniqueViolation(violation)) => return Ok(Some(Finding::two_owners(*violation))),
-                reindexed => {
-                    reindexed?;
-                    done.insert((*layout, entity.clone()));
+            _ => {
+                let found = self.committed(entity).await?.into_iter().collect();
+                let (_, conflicts) = reindex(&self.tables, self.schema, *layout, found, true).await?;
+                if let Some(conflict) = conflicts.into_iter().next() {
+                    return Ok(Some(conflict));
                 }
-            },
+                done.insert((*layout, entity.clone()));
+            }
         }
         match row {
             Some((keys, etag)) if self.is_left(*layout, entity, keys, etag).await? => Ok(Some(finding.clone())),
@@ -190,83 +189,5 @@ impl Write {
             return Ok(false);
         }
         Ok(layout == 0 || self.entity(entity).await?.is_none_or(|found| !found.encoded.has(layout, keys)))
-    }
-
-    /// Writes an entity's row in an index, as an update that changes nothing would, and returns whether the entity
-    /// exists. The entity gets a new version.
-    ///
-    /// `written` are rows that were already written for the entity without a new version. A writer that read the
-    /// entity's old rows before such a row was written does not know it, and can still commit another value. So every
-    /// row that was written under a version that did not stay is rolled back after the last fence.
-    pub(super) async fn reindex(&self, keys: &RowKeys, layout: usize, mut written: Vec<WrittenRow>) -> Result<bool> {
-        let reindexed = self.reindex_until_fenced(keys, layout, &mut written).await;
-        if reindexed.is_err() && !written.is_empty() {
-            self.fence_present(keys).await;
-        }
-        self.roll_back(keys, written, &mut None).await;
-        reindexed
-    }
-
-    async fn reindex_until_fenced(&self, keys: &RowKeys, layout: usize, written: &mut Vec<WrittenRow>) -> Result<bool> {
-        let mut delays = pacing::delays();
-        loop {
-            let Some(found) = self.committed(keys).await? else { return Ok(false) };
-            let write = self.with_new_id()?;
-            match write.reindex_found(&found, layout, written).await {
-                Err(Error::NotFound(_)) => return Ok(false),
-                Err(error @ (Error::ConditionNotMet(_) | Error::OutcomeUnknown(_))) => {
-                    self.pause(&mut delays, error).await?;
-                }
-                reindexed => return reindexed.map(|()| true),
-            }
-        }
-    }
-
-    /// Fences an entity, so that no writer that read it before can commit. If that fails, a repair finds the rows that
-    /// are left.
-    async fn fence_present(&self, keys: &RowKeys) {
-        let mut delays = pacing::delays();
-        while let Ok(Some(found)) = self.committed(keys).await
-            && self.fence(&found).await.is_ok_and(|answer| !answer.is_settled())
-            && delays.wait(self.backend()).await
-        {}
-    }
-
-    /// Adds the rows that it wrote to `unfenced`, unless the entity got its new version after them.
-    async fn reindex_found(&self, found: &FoundEntity, layout: usize, unfenced: &mut Vec<WrittenRow>) -> Result<()> {
-        let (schema, keys) = (&self.schema, &found.encoded.primary.keys);
-        let rows = schema.before_commit().filter(|other| *other == layout);
-        let rows: Vec<_> = rows.flat_map(|layout| found.encoded.rows_in(layout)).collect();
-        let etag = found.row.etag.clone();
-        let written = match self.write_rows(&rows, keys, Precondition::Version(&etag)).await {
-            Ok(written) => written,
-            Err((error, written)) => {
-                unfenced.extend(written);
-                return Err(error);
-            }
-        };
-        // For this index, the entity is a new one; of several rows, those that are there already need not be inserted.
-        let mut old = found.encoded.clone().into_loaded();
-        let info = &schema.layouts[layout];
-        let present = if info.each().is_some() && info.is_same_partition() {
-            self.own_rows(&old.iter().filter(|row| row.layout == layout).collect::<Vec<_>>(), keys).await?
-        } else {
-            Vec::new()
-        };
-        old.retain(|row| row.layout != layout || present.iter().any(|present| present.keys == row.keys));
-        old.iter_mut().filter(|row| row.layout == layout).for_each(|row| row.included = None);
-        let change = Change { old: &old, new: &found.encoded.index_rows };
-        let action = Action::Merge(Properties::default(), IfMatch::ETag(etag));
-        let index = schema.layouts[layout].index.as_ref();
-        let is_copy = index.is_some_and(|index| index.scope == Scope::CrossPartition && index.holds == Holds::Copy);
-        let planned = Planned { write: self, change, keys, action, is_checked: (false, false), defers: false };
-        match commit(&[planned], InTheWay::Look).await {
-            Ok(_) if is_copy => self.propagate_until_stable(keys, Vec::new()).await,
-            Ok(_) => Ok(()),
-            Err(error) => {
-                unfenced.extend(written);
-                Err(error)
-            }
-        }
     }
 }

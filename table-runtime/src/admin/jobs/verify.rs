@@ -105,7 +105,7 @@ impl Write {
     }
 
     /// Returns a finding for each of the entity's rows in the index that is missing or wrong.
-    pub(super) async fn missing_rows(&self, found: &FoundEntity, layout: usize) -> Result<Vec<LocatedFinding>> {
+    async fn missing_rows(&self, found: &FoundEntity, layout: usize) -> Result<Vec<LocatedFinding>> {
         let mut checks: Vec<BoxFuture<'_, _>> = Vec::new();
         for row in found.encoded.rows_in(layout) {
             checks.push(Box::pin(self.check_row_of(layout, &found.encoded.primary.keys, row)));

@@ -33,7 +33,7 @@ use super::{
 use crate::{
     client::{pacing, tables::Tables},
     model::layout::Holds,
-    write::index::{BegunWrite, Encoded, Schema, Write},
+    write::index::{BegunWrite, Schema, Write},
 };
 
 /// Maximum number of entities in open batches, and of entities in flight.
@@ -59,6 +59,8 @@ pub(super) struct BulkWriter<'a> {
     sending: FuturesUnordered<BoxFuture<'static, ()>>,
     /// The transactions that wait until others are sent.
     to_send: VecDeque<BoxFuture<'static, ()>>,
+    /// Waiting requests are taken only while fewer transactions than this are in flight: 1 makes rounds.
+    taken_below: usize,
     /// `true` if transactions of one partition would collide at a list. They are then sent one after another.
     one_by_one: bool,
     pace: Pace,
@@ -187,14 +189,15 @@ enum Event {
 impl<'a> BulkWriter<'a> {
     pub(super) fn new(
         tables: Tables,
-        schemas: &[Schema],
+        (schemas, reindexed): (&[Schema], Option<usize>),
         side_by_side: usize,
         on_progress: Option<BulkCallback<'a>>,
         input: Input<'a>,
     ) -> Self {
         let backend = tables.backend();
         let pace = Pace::new(backend.side_by_side(), side_by_side, backend.overloads());
-        let takes_steps = schemas.iter().any(|schema| schema.takes_steps(backend.reach()));
+        let is_written = |layout| reindexed.is_none_or(|only| layout == only);
+        let takes_steps = schemas.iter().any(|schema| schema.in_steps(backend.reach()).any(is_written));
         let steps = takes_steps.then(|| Arc::new(Batching::new(Arc::clone(backend))));
         let tables = match &steps {
             Some(steps) => tables.with_backend(Arc::<Batching>::clone(steps)),
@@ -205,7 +208,9 @@ impl<'a> BulkWriter<'a> {
             steps,
             sending: FuturesUnordered::new(),
             to_send: VecDeque::new(),
-            one_by_one: schemas.iter().any(Schema::has_lists),
+            // The requests of a round share transactions: the fences of a reindex wait until all rows are written.
+            taken_below: if reindexed.is_some() { 1 } else { usize::MAX },
+            one_by_one: schemas.iter().any(|schema| schema.lists().any(is_written)),
             pace,
             on_progress,
             input: Some(input),
@@ -319,8 +324,7 @@ impl<'a> BulkWriter<'a> {
         }
     }
 
-    /// Polls the entities in flight. If all of them wait, sends the requests that they wait for: no other request can
-    /// join their transactions.
+    /// Polls the entities in flight. If all of them wait, sends the requests that they wait for.
     fn poll_in_flight(&mut self, context: &mut Context<'_>) -> Poll<Option<Completed>> {
         loop {
             match self.poll_sent(context) {
@@ -329,7 +333,7 @@ impl<'a> BulkWriter<'a> {
             }
             let Some(steps) = &self.steps else { return Poll::Pending };
             let limit = self.pace.limit();
-            if self.to_send.is_empty() && self.sending.len() < limit {
+            if self.to_send.is_empty() && self.sending.len() < limit.min(self.taken_below) {
                 self.to_send.extend(steps.take());
             }
             let room = limit.saturating_sub(self.sending.len()).min(self.to_send.len());
@@ -353,7 +357,7 @@ impl<'a> BulkWriter<'a> {
         let begun = item.and_then(|(schema, entity)| {
             let write = Write::with_id_of(self.tables.clone(), schema, || self.ids.draw())?;
             let table = write.table_of(entity.keys())?;
-            Ok((table, BegunWrite { write, entity }))
+            Ok((table, entity.begin(write)))
         });
         let (table, write) = match begun {
             Ok(begun) => begun,
@@ -428,12 +432,16 @@ impl<'a> BulkWriter<'a> {
     fn hash_own_rows(&self, write: &BegunWrite, rows: &mut Vec<OwnRow>) {
         let hash = |layout: usize, keys: &RowKeys| self.hasher.hash_one((layout, keys));
         rows.push(hash(0, write.entity.keys()));
-        if let (Some(_), Some(new)) = (&self.steps, write.entity.new_rows()) {
-            let schema = write.write.schema;
-            let claims = schema.before_commit().filter(move |layout| schema.is_unique(*layout));
-            let claims = claims.flat_map(|layout| new.rows_in(layout));
-            rows.extend(claims.map(|row| hash(row.layout, &row.keys)));
-        }
+        let (schema, fences) = (write.write.schema, write.entity.verb.fences());
+        // In one transaction, a value may pass from one entity to another, but a reindex passes none on. In steps, a reindex
+        // need not wait: an owner that it finds is committed.
+        let is_claim = |layout: usize| match &self.steps {
+            Some(_) => !fences && schema.layouts[layout].is_before_commit(),
+            None => fences,
+        };
+        let claims = write.entity.written_rows().iter();
+        let claims = claims.filter(|row| schema.is_unique(row.layout) && is_claim(row.layout));
+        rows.extend(claims.map(|row| hash(row.layout, &row.keys)));
     }
 
     /// Launches packed batches, if they are a group or no others come, as long as there is room for them. Returns true if
@@ -534,25 +542,28 @@ impl BegunWrite {
     /// Returns the number of rows that the write may change. If the old elements of an entity are not known, they are taken
     /// to be as many as the new ones.
     fn most_rows(&self) -> usize {
-        let (write, verb, new) = (&self.write, self.entity.verb, self.entity.new_rows());
-        let is_index_row = |layout: usize| {
-            write.schema.layouts[layout].is_same_partition() && write.schema.holds(layout) != Holds::List
+        let (schema, verb, written) = (&self.write.schema, self.entity.verb, self.entity.written_rows());
+        let is_list = |layout: &usize| schema.holds(*layout) == Holds::List;
+        let is_index_row = |layout: usize| schema.layouts[layout].is_same_partition() && !is_list(&layout);
+        let new = written.iter().filter(|row| is_index_row(row.layout)).count();
+        let lists = if verb.fences() {
+            written.iter().filter(|row| is_list(&row.layout)).count()
+        } else {
+            schema.lists().count()
         };
-        let lists = write.list_count();
-        let indexes = write.same_partition_count() - lists;
-        let new = new.map_or(0, |new| new.index_rows.iter().filter(|row| is_index_row(row.layout)).count());
         // An index row may be deleted and another one written.
         let (old, listed) = match self.entity.old_rows() {
-            _ if verb.inserts() => (0, 2),
+            _ if verb.inserts() || verb.fences() => (0, 2),
             Some(old) => (old.iter().filter(|row| is_index_row(row.layout)).count(), 4),
-            None => (new.max(indexes), 4),
+            None => (new.max(schema.same_partition().count() - lists), 4),
         };
         1 + new + old + listed * lists
     }
 
     /// Returns the approximate size of the write in bytes, as it is sent.
     fn bytes(&self) -> usize {
-        let rows = self.entity.new_rows().into_iter().flat_map(Encoded::rows);
+        let own = self.entity.new_rows().filter(|_| !self.entity.verb.fences()).map(|new| &new.primary);
+        let rows = own.into_iter().chain(self.entity.written_rows());
         LINES * self.most_rows() + rows.map(|row| row.properties.as_bytes().len() * 2).sum::<usize>()
     }
 }

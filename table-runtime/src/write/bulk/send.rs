@@ -71,15 +71,6 @@ impl BatchOutcome {
 }
 
 impl PositionedWrite {
-    /// Waits, and prepares the write to begin anew after a lost race. A write that gives up the version which its caller has
-    /// read does not wait: that happens once.
-    async fn begin_anew(&mut self, delays: &mut pacing::Delays, error: Error) -> Result<()> {
-        if !self.write.entity.has_version() && !self.write.goes_on() {
-            self.write.write.pause(delays, error).await?;
-        }
-        self.write.begin_anew()
-    }
-
     fn failed(&self, error: &Arc<Error>) -> BulkFailure {
         BulkFailure::new(self.position, self.write.row_id().ok(), error.clone())
     }
@@ -124,7 +115,9 @@ pub(super) async fn write_in_steps(writes: Writes) -> BatchOutcome {
         let may_succeed = failed.len() < tried;
         waiting = Vec::new();
         for (mut entry, mut error) in failed {
-            if may_succeed && matches!(&error, Error::UniqueViolation(violation) if is_of_batch(&violation.owner)) {
+            // A reindex passes no value on.
+            let is_passed = |owner| !entry.write.entity.verb.fences() && is_of_batch(owner);
+            if may_succeed && matches!(&error, Error::UniqueViolation(violation) if is_passed(&violation.owner)) {
                 // Another writer may have read a claim that was left, so no later write takes it for its own.
                 match entry.write.write.with_new_id() {
                     Ok(write) => {
@@ -173,8 +166,9 @@ pub(super) async fn write_batch(writes: Writes) -> BatchOutcome {
         };
         let part: Vec<_> = part.entries().collect();
         // A look at the row in the way of an insert is a look at those of the others too.
-        if let Some(at) = lost_race.filter(|at| !is_in_the_way(&part[*at], &error)) {
-            batch.begin_anew(part, at, error).await;
+        let lost_race: Vec<_> = lost_race.into_iter().filter(|at| !is_in_the_way(&part[*at], &error)).collect();
+        if !lost_race.is_empty() {
+            batch.begin_anew(part, lost_race, error).await;
         } else if let Some(at) = failed_write(&part, &error) {
             batch.fail_at(part, at, error).await;
         } else {
@@ -196,10 +190,23 @@ impl Batch {
         self.parts.push(part.into_iter().collect());
     }
 
-    /// Handles a transaction in which this write lost a race.
-    async fn begin_anew(&mut self, mut part: Vec<PositionedWrite>, at: usize, error: Error) {
-        if let Err(error) = part[at].begin_anew(&mut self.delays, error).await {
-            self.outcome.failed.push(part.remove(at).failed(&Arc::new(error)));
+    /// Handles a transaction in which these writes lost a race. A write that gives up the version which its caller has read
+    /// does not wait: that happens once.
+    async fn begin_anew(&mut self, mut part: Vec<PositionedWrite>, lost_race: Vec<usize>, error: Error) {
+        let first = &part[lost_race[0]].write;
+        let waited = if first.entity.has_version() || first.goes_on() {
+            Ok(())
+        } else {
+            first.write.pause(&mut self.delays, error).await
+        };
+        let fences = first.entity.verb.fences();
+        let begun = waited.and_then(|()| lost_race.iter().try_for_each(|at| part[*at].write.begin_anew()));
+        let lost = lost_race.into_iter().rev();
+        if let Err(error) = begun.map_err(Arc::new) {
+            self.outcome.failed.extend(lost.map(|at| part.remove(at).failed(&error)));
+        } else if fences {
+            // Each attempt reads again those that have lost a race, so they are tried together, after the others.
+            self.later.extend(lost.map(|at| part.remove(at)));
         }
         self.add(part);
     }
@@ -265,9 +272,9 @@ fn wants_value_of_another(part: &[PositionedWrite], error: &Error) -> bool {
     violation.owner != violation.entity && part.iter().any(is_owner)
 }
 
-/// Checks whether the write is a deletion of a missing row.
+/// Checks whether the write has nothing to do, because its row is missing.
 fn is_missing(entry: &PositionedWrite, error: &Error) -> bool {
-    entry.write.entity.verb.deletes() && matches!(error, Error::NotFound(_))
+    entry.write.entity.verb.needs_entity() && matches!(error, Error::NotFound(_))
 }
 
 /// Checks whether the write is an insert of a row that already exists.

@@ -35,6 +35,10 @@ pub struct Planned<'a> {
     /// Whether a row in the way of an insert decides about the next attempt, which reads it whole: its entity may have
     /// expired.
     pub defers: bool,
+    /// Whether the write changes nothing of the entity but its version: it writes index rows alone.
+    pub fences: bool,
+    /// Whether such a write reads first which rows of elements there are.
+    pub looks: bool,
 }
 
 /// An index row that was read for a transaction.
@@ -135,13 +139,11 @@ impl<'a> Change<'a> {
                 }
             }
             for new in self.added(layout) {
-                let properties = write.index_properties(new);
-                let action = match read.get(table, &new.keys) {
-                    Some(ReadRow::Stale(etag)) => Action::Replace(properties, IfMatch::ETag(etag.clone())),
-                    _ if schema.is_unique(layout) => Action::Insert(properties),
-                    _ => Action::Upsert(properties),
+                let stale = match read.get(table, &new.keys) {
+                    Some(ReadRow::Stale(etag)) => Some(etag),
+                    _ => None,
                 };
-                operations.push(IndexOperation { layout, keys: &new.keys, action });
+                operations.push(IndexOperation { layout, keys: &new.keys, action: write.put_row(new, stale) });
             }
             for new in self.altered(schema, layout) {
                 let row = read.get(table, &new.keys);

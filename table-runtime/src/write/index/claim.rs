@@ -2,11 +2,7 @@
 
 use std::time::Instant;
 
-use table_store::{
-    ETag, Error, Guid, Result, Row, ValueRef,
-    backend::{Action, IfMatch},
-    unstable::RowKeys,
-};
+use table_store::{ETag, Error, Guid, Result, Row, ValueRef, unstable::RowKeys};
 
 use super::{
     entity_write::EntityWrite,
@@ -15,11 +11,7 @@ use super::{
 };
 use crate::{
     client::pacing,
-    model::{
-        entity::{LoadedRow, WRITE_ID},
-        layout::Holds,
-        lifecycle::Standing,
-    },
+    model::{entity::WRITE_ID, layout::Holds, lifecycle::Standing},
 };
 
 /// The condition under which a writer may still commit its entity.
@@ -68,7 +60,7 @@ impl Write {
     /// Writes a row of an index that is not unique. A second write of the same row does no harm.
     pub(super) async fn upsert_row(&self, row: &EncodedRow) -> Result<ETag> {
         let table = self.schema.layouts[row.layout].table;
-        let group = single(table, &row.keys, Action::Upsert(row.properties.clone()))?;
+        let group = single(table, &row.keys, self.put_row(row, None))?;
         let mut delays = pacing::delays();
         loop {
             match self.send(&group).await? {
@@ -85,8 +77,7 @@ impl Write {
     /// before can delete it.
     async fn claim(&self, row: &EncodedRow, entity: &RowKeys, precondition: Precondition<'_>) -> Result<ETag> {
         let table = self.schema.layouts[row.layout].table;
-        let properties = self.index_properties(row);
-        let insert = single(table, &row.keys, Action::Insert(properties.clone()))?;
+        let insert = single(table, &row.keys, self.put_row(row, None))?;
         let mut delays = pacing::delays();
         loop {
             let mut answer = self.send(&insert).await?;
@@ -103,8 +94,7 @@ impl Write {
                 } else if self.evict(row, entity, &owner, precondition).await? {
                     continue;
                 }
-                let replace = Action::Replace(properties.clone(), IfMatch::ETag(claim.etag));
-                answer = self.send(&single(table, &row.keys, replace)?).await?;
+                answer = self.send(&single(table, &row.keys, self.put_row(row, Some(&claim.etag)))?).await?;
             }
             if let WriteAnswer::Done(Some(etag)) = answer {
                 return Ok(etag);
@@ -186,6 +176,16 @@ impl Write {
         }
     }
 
+    /// Fences an entity, so that no writer that read it before can commit. If that fails, a repair finds the rows that are
+    /// left.
+    pub(super) async fn fence_present(&self, keys: &RowKeys) {
+        let mut delays = pacing::delays();
+        while let Ok(Some(found)) = self.committed(keys).await
+            && self.fence(&found).await.is_ok_and(|answer| !answer.is_settled())
+            && delays.wait(self.backend()).await
+        {}
+    }
+
     /// Rolls back rows that this write wrote for an entity that it did not commit: deletes those that the entity does
     /// not have. A row that cannot be deleted is left to a repair.
     ///
@@ -225,24 +225,24 @@ impl Write {
             let stale = rows.extract_if(.., |row| !has(row)).collect();
             rewritten = self.delete_if_unchanged(&found.encoded.primary.keys, stale).await;
         }
-        // The other rows belong to the entity, but their included properties may be those of the failed write.
-        for row in rows.into_iter().filter(|row| self.schema.holds(row.layout) == Holds::Include) {
-            rewritten.extend(self.restore_included(found, row).await);
+        // The other rows belong to the entity, but their properties may be those of the failed write.
+        let holds_properties = |row: &WrittenRow| matches!(self.schema.holds(row.layout), Holds::Include | Holds::Copy);
+        for row in rows.into_iter().filter(holds_properties) {
+            rewritten.extend(self.restore_properties(found, row).await);
         }
         Ok(rewritten)
     }
 
-    /// Writes the entity's included properties into a row, and returns the row if it has to be looked at again. A row that
+    /// Writes the entity's present properties into a row, and returns the row if it has to be looked at again. A row that
     /// another writer has written since is left alone.
-    async fn restore_included(&self, found: &FoundEntity, row: WrittenRow) -> Option<WrittenRow> {
+    async fn restore_properties(&self, found: &FoundEntity, row: WrittenRow) -> Option<WrittenRow> {
         let table = self.schema.layouts[row.layout].table;
         let present = found.encoded.row(row.layout, &row.keys)?;
         let stored = self.get(table, &row.keys).await.ok()??;
         if stored.etag != row.etag || self.schema.has_properties(row.layout, &stored.properties, &present.properties) {
             return None;
         }
-        let replace = Action::Replace(self.index_properties(present), IfMatch::ETag(row.etag.clone()));
-        match self.send(&single(table, &row.keys, replace).ok()?).await {
+        match self.send(&single(table, &row.keys, self.put_row(present, Some(&row.etag))).ok()?).await {
             Ok(WriteAnswer::Done(Some(etag))) => Some(WrittenRow { etag, ..row }),
             _ => None,
         }
@@ -272,8 +272,8 @@ impl Write {
 
     /// Reads the rows that the entity has in the indexes, in their present versions. Leaves out those that point to
     /// another entity.
-    pub async fn own_rows(&self, rows: &[&LoadedRow], owner: &RowKeys) -> Result<Vec<WrittenRow>> {
-        let reads = rows.iter().map(|row| self.own_row(row.layout, &row.keys, owner));
+    pub async fn own_rows(&self, rows: &[(usize, &RowKeys)], owner: &RowKeys) -> Result<Vec<WrittenRow>> {
+        let reads = rows.iter().map(|(layout, keys)| self.own_row(*layout, keys, owner));
         let rows: Result<Vec<_>> = pacing::in_waves(reads).await.into_iter().collect();
         Ok(rows?.into_iter().flatten().collect())
     }

@@ -19,7 +19,7 @@ use super::{
     leased::HeldLeases,
     list::ChangedLists,
     lost,
-    write::EntityState,
+    write::{EntityState, WrittenRow},
 };
 use crate::{client::pacing, model::lifecycle::Standing};
 
@@ -42,6 +42,9 @@ pub async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec
     let mut read = ReadRows::default();
     let mut delays = pacing::delays();
     let lists = changed_lists(planned);
+    for entity in planned.iter().filter(|entity| entity.looks) {
+        read_own_elements(entity, &mut read).await?;
+    }
     loop {
         read_unique_rows(planned, &mut read).await?;
         let mut grouped = Grouped::of(planned, &read, lists.as_ref().map_or(0, ChangedLists::min_operations))?;
@@ -55,6 +58,8 @@ pub async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec
         let mut leases = HeldLeases::of(planned).await?;
         let failed = match leases.execute(first, &groups).await {
             Ok(etags) => return Ok(left(planned, &positions, etags)),
+            // A fence leaves nothing in the entity's row that could prove it.
+            Err(FailedGroup { error: error @ Error::OutcomeUnknown(_), .. }) if first.fences => return Err(error),
             Err(FailedGroup { error: Error::OutcomeUnknown(error), .. }) => {
                 return lost::resolve(first, planned, &groups, &leases, *error).await;
             }
@@ -75,7 +80,7 @@ pub(super) fn check(planned: &[Planned<'_>]) -> Result<()> {
 }
 
 fn changed_lists<'a>(planned: &'a [Planned<'_>]) -> Option<ChangedLists<'a>> {
-    let has_lists = planned.iter().any(|entity| entity.write.schema.has_lists());
+    let has_lists = planned.iter().any(|entity| entity.write.schema.lists().next().is_some());
     has_lists.then(|| ChangedLists::of(planned))
 }
 
@@ -130,6 +135,9 @@ async fn examine(
         Error::AlreadyExists(_) if let Some((entity, layout)) = new_owner(planned, table, &keys) => {
             let Some(etag) = entity.stale(layout, &keys).await? else { return Ok(Some(error)) };
             read.insert(table.clone(), keys, ReadRow::Stale(etag));
+            if entity.fences {
+                read_own_elements(entity, read).await?;
+            }
         }
         // Another writer changed a list or a stale row first.
         _ => {
@@ -160,6 +168,23 @@ async fn read_removed_elements(
                     read.insert(table.to_owned().into(), (*keys).clone(), ReadRow::Missing);
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// Reads which unique rows of elements an entity has already, so that its reindex replaces them. Each would end an attempt.
+async fn read_own_elements(entity: &Planned<'_>, read: &mut ReadRows) -> Result<()> {
+    let Planned { write, change, keys, .. } = entity;
+    for layout in write.in_transaction().filter(|layout| write.schema.is_unique(*layout)) {
+        let table = write.schema.layouts[layout].table;
+        if change.added(layout).nth(1).is_none() {
+            continue;
+        }
+        let unread = change.added(layout).map(|new| (layout, &new.keys));
+        let unread: Vec<_> = unread.filter(|(_, keys)| read.get(table, keys).is_none()).collect();
+        for WrittenRow { keys, etag, .. } in write.own_rows(&unread, keys).await? {
+            read.insert(table.into(), keys, ReadRow::Stale(etag));
         }
     }
     Ok(())
@@ -197,7 +222,7 @@ async fn read_unique_rows(planned: &[Planned<'_>], read: &mut ReadRows) -> Resul
 /// Returns the error of the first entity that is not in the version in which it was read. Two entities that were read
 /// at different times can both have had a value that only one of them has.
 #[cold]
-async fn outdated(planned: &[Planned<'_>]) -> Result<Option<Error>> {
+pub(super) async fn outdated(planned: &[Planned<'_>]) -> Result<Option<Error>> {
     for entity in planned {
         let Some(etag) = entity.version() else { continue };
         let row = entity.row_id();
@@ -214,7 +239,9 @@ impl Planned<'_> {
     /// Returns the version that the entity's row must have.
     pub(super) fn version(&self) -> Option<&ETag> {
         match &self.action {
-            Action::Replace(_, IfMatch::ETag(etag)) | Action::Delete(IfMatch::ETag(etag)) => Some(etag),
+            Action::Replace(_, IfMatch::ETag(etag))
+            | Action::Merge(_, IfMatch::ETag(etag))
+            | Action::Delete(IfMatch::ETag(etag)) => Some(etag),
             _ => None,
         }
     }

@@ -12,7 +12,7 @@ use table_store::{
 
 use super::{
     change::{Change, Planned},
-    schema::{Encoded, FoundEntity},
+    schema::{Encoded, EncodedRow, FoundEntity},
     write::{EntityState, Occupant, Write},
 };
 use crate::model::{
@@ -33,6 +33,8 @@ pub enum Verb {
     Remove,
     /// The deletion of an entity that has expired.
     Expire,
+    /// The write of an entity's rows in one index, by a job.
+    Reindex(usize),
 }
 
 impl Verb {
@@ -46,6 +48,7 @@ impl Verb {
             Self::Delete => "delete",
             Self::Remove => "remove",
             Self::Expire => "expire",
+            Self::Reindex(_) => "reindex",
         }
     }
 
@@ -59,9 +62,19 @@ impl Verb {
         matches!(self, Self::Update | Self::Delete)
     }
 
-    /// Checks whether the verb ends with no entity, so that a missing one is nothing to report for some callers.
-    pub const fn deletes(self) -> bool {
-        matches!(self, Self::Delete | Self::Remove | Self::Expire)
+    /// Checks whether the verb has nothing to do without an entity, so that a missing one is no failure for some callers.
+    pub const fn needs_entity(self) -> bool {
+        matches!(self, Self::Delete | Self::Remove | Self::Expire | Self::Reindex(_))
+    }
+
+    /// Checks whether the verb changes nothing of the entity but its version.
+    pub const fn fences(self) -> bool {
+        matches!(self, Self::Reindex(_))
+    }
+
+    /// Returns the index rows that the verb writes, of all those that the entity has afterwards.
+    fn written(self, rows: &Encoded) -> &[EncodedRow] {
+        if let Self::Reindex(layout) = self { rows.rows_in(layout) } else { &rows.index_rows }
     }
 }
 
@@ -73,7 +86,8 @@ pub struct EntityWrite {
     old: Option<Box<LoadedEntity>>,
     /// The version that the row must have; `None` if any will do, or if the version is read.
     expected: Option<ETag>,
-    /// True if an insert has found a row, and reads it: it takes the place of an entity that has expired.
+    /// True if an insert has found a row, and reads it: it takes the place of an entity that has expired. True if a reindex
+    /// reads first which rows of elements there are.
     looks: bool,
 }
 
@@ -90,6 +104,8 @@ enum Entity {
 /// The entity that was read for a write, and the condition that it is still stored.
 pub struct Before {
     loaded: LoadedEntity,
+    /// The rows of the entity, for a reindex that has lost a race.
+    present: Option<Encoded>,
     condition: IfMatch,
     /// True if the entity has expired, so that no reader misses it when it is removed first.
     pub(super) has_expired: bool,
@@ -124,6 +140,11 @@ impl EntityWrite {
             Entity::Rows(rows) => Some(rows),
             Entity::Keys(_) | Entity::Patched(..) => None,
         }
+    }
+
+    /// Returns the index rows that the write writes.
+    pub fn written_rows(&self) -> &[EncodedRow] {
+        self.new_rows().map_or(&[], |rows| self.verb.written(rows))
     }
 
     /// Returns the write of a whole entity: an insert, an upsert or a merge.
@@ -168,6 +189,15 @@ impl EntityWrite {
         Self { old: Some(Box::new(loaded)), expected, ..Self::new(Verb::Expire, Entity::Keys(keys)) }
     }
 
+    /// Returns the write of the rows in one index of an entity that was read.
+    ///
+    /// For this index the entity is a new one. The action on the entity is a fence: an empty merge under the version that was
+    /// read, so that the rows are those of the entity.
+    pub fn reindex(layout: usize, found: FoundEntity) -> Self {
+        let expected = Some(found.row.etag);
+        Self { expected, ..Self::new(Verb::Reindex(layout), Entity::Rows(found.encoded)) }
+    }
+
     /// Returns the removal of an entity in any version.
     pub const fn remove(keys: RowKeys) -> Self {
         Self::new(Verb::Remove, Entity::Keys(keys))
@@ -199,12 +229,19 @@ pub struct BegunWrite {
 }
 
 impl EntityWrite {
+    /// Begins the write. For a reindex, an entity that has expired is one like any other.
+    pub fn begin(self, mut write: Write) -> BegunWrite {
+        write.takes_over = !self.verb.fences();
+        BegunWrite { write, entity: self }
+    }
+
     /// Returns the rows of the entity as it was loaded; `None` if only the table knows them.
     pub fn old_rows(&self) -> Option<&LoadedRows> {
         self.old.as_ref().map(|old| &old.rows)
     }
 
-    /// Lets an insert take the place of the row in its way, if it has expired.
+    /// Lets an insert take the place of the row in its way, if it has expired. Lets a reindex read which rows of elements
+    /// there are.
     pub const fn look(&mut self) {
         self.looks = true;
     }
@@ -233,6 +270,7 @@ impl BegunWrite {
             Verb::Insert if self.entity.looks => Needs::Present,
             Verb::Upsert if self.write.schema.has_indexes() => Needs::Present,
             Verb::Remove if self.entity.old.is_none() && self.write.reads_removed() => Needs::Present,
+            Verb::Reindex(_) if self.entity.expected.is_none() => Needs::Present,
             _ => Needs::Nothing,
         }
     }
@@ -253,7 +291,7 @@ impl BegunWrite {
         if needs == Needs::Nothing {
             return Ok(None);
         }
-        let must_exist = needs == Needs::Version || verb.deletes();
+        let must_exist = needs == Needs::Version || verb.needs_entity();
         let row = || Ok::<_, Error>(self.row_id()?.into());
         let occupant = match self.write.occupant(keys).await {
             // A row that cannot be read has not expired.
@@ -262,6 +300,11 @@ impl BegunWrite {
         };
         match occupant {
             Occupant::Entity(found) if *verb == Verb::Insert => self.before_insert(*found).await,
+            Occupant::Entity(found) if verb.fences() && found.pending.is_none() => {
+                let condition = IfMatch::ETag(found.row.etag);
+                let (loaded, present) = (LoadedEntity::default(), Some(found.encoded));
+                Ok(Some(Before { loaded, present, condition, has_expired: false }))
+            }
             Occupant::Entity(found) if must_exist && verb.judges_time() && self.has_expired(&found)? => {
                 Err(Error::NotFound(row()?))
             }
@@ -337,7 +380,8 @@ impl BegunWrite {
             // A pending insert has neither index rows in its partition, nor properties to keep. If the entity takes
             // steps, its insert removes the pending one.
             let replaces = self.write.before_commit().next().is_none();
-            return replaces.then(|| Before { loaded: LoadedEntity::default(), condition, has_expired: false });
+            let loaded = LoadedEntity::default();
+            return replaces.then_some(Before { loaded, present: None, condition, has_expired: false });
         }
         let mut loaded = found.into_loaded();
         if self.entity.new_rows().is_some() && self.entity.verb != Verb::Update {
@@ -350,27 +394,29 @@ impl BegunWrite {
         if matches!(self.entity.verb, Verb::Upsert | Verb::Insert) {
             loaded.unknown = None;
         }
-        Some(Before { loaded, condition, has_expired: false })
+        Some(Before { loaded, present: None, condition, has_expired: false })
     }
 
     /// Returns the result of [`read`](Self::read) for the case that exactly this entity is already stored.
     pub(super) fn if_unchanged(&self) -> Option<Before> {
         let rows = self.entity.new_rows().filter(|_| self.reads())?.clone().into_loaded();
         let loaded = LoadedEntity { rows, unknown: None, until: None };
-        Some(Before { loaded, condition: IfMatch::Any, has_expired: false })
+        Some(Before { loaded, present: None, condition: IfMatch::Any, has_expired: false })
     }
 
     /// Returns the operation on the entity's row, and the change of the entity's rows.
     /// `carried` are the properties that it writes back.
     pub(super) fn plan<'p>(&'p self, before: Option<&'p Before>, carried: Option<&Carried>) -> Planned<'p> {
         let EntityWrite { verb, entity, old, expected, .. } = &self.entity;
-        let (write, keys, new) = (&self.write, self.entity.keys(), self.entity.new_rows());
+        let (write, keys) = (&self.write, self.entity.keys());
+        let new = before.and_then(|before| before.present.as_ref()).or(self.entity.new_rows());
         let loaded = old.as_deref().or(before.map(|before| &before.loaded));
         let condition = match (expected, before) {
             (Some(etag), _) => Some(IfMatch::ETag(etag.clone())),
             (None, before) => before.map(|before| before.condition.clone()),
         };
         let action = match (entity, condition) {
+            (_, condition) if verb.fences() => Action::Merge(Properties::default(), condition.unwrap_or(IfMatch::Any)),
             (Entity::Keys(_), condition) => Action::Delete(condition.unwrap_or(IfMatch::Any)),
             (Entity::Patched(_, set), condition) => {
                 Action::Merge(write.with_id(set.clone()), condition.unwrap_or(IfMatch::Any))
@@ -386,8 +432,9 @@ impl BegunWrite {
         let is_checked = new.is_some_and(|new| new.is_checked);
         let is_checked = (is_checked && carried.is_none() && !write.schema.write_id, is_checked);
         let old = loaded.map_or([].as_slice(), |loaded| &loaded.rows);
-        let change = Change { old, new: new.map_or(&[], |new| &new.index_rows) };
-        Planned { write, change, keys, action, is_checked, defers: self.defers() }
+        let change = Change { old, new: new.map_or(&[], |new| verb.written(new)) };
+        let (defers, fences) = (self.defers(), verb.fences());
+        Planned { write, change, keys, action, is_checked, defers, fences, looks: fences && self.entity.looks }
     }
 
     /// Returns the properties that the write leaves in the row, although they are not the entity's.
@@ -411,14 +458,15 @@ impl BegunWrite {
     }
 
     /// Checks whether the write lost a race that it can begin anew: it depends on a row that it reads itself, or would
-    /// read in the next attempt, and another writer has changed that row.
+    /// read in the next attempt, and another writer has changed that row. For a reindex, a lost answer is the same.
     pub(super) fn lost_race(&self, error: &Error) -> bool {
-        let (Error::ConditionNotMet(row) | Error::AlreadyExists(row) | Error::NotFound(row) | Error::Aborted(row)) =
-            error
-        else {
-            return false;
-        };
         let (EntityWrite { verb, .. }, keys) = (&self.entity, self.entity.keys());
+        let row = match error {
+            Error::ConditionNotMet(row) | Error::AlreadyExists(row) | Error::NotFound(row) | Error::Aborted(row) => row,
+            // A repetition changes nothing of the entity.
+            Error::OutcomeUnknown(_) => return verb.fences(),
+            _ => return false,
+        };
         let begins_anew = match verb {
             Verb::Upsert | Verb::Merge => true,
             // A look at the rows that are in the way says more: the one of the key may have expired, and whoever aborted the
@@ -428,7 +476,7 @@ impl BegunWrite {
                 Error::AlreadyExists(_) => self.defers(),
                 _ => self.defers() && self.entity.looks,
             },
-            Verb::Remove => !matches!(error, Error::NotFound(_)),
+            Verb::Remove | Verb::Reindex(_) => !matches!(error, Error::NotFound(_)),
             _ => false,
         };
         begins_anew && keys.row_key == row.row_key
@@ -442,7 +490,7 @@ impl BegunWrite {
     /// Begins the write anew after a lost race: with a new id, and from what is stored then.
     pub fn begin_anew(&mut self) -> Result<()> {
         match self.entity.verb {
-            Verb::Remove => (self.entity.old, self.entity.expected) = (None, None),
+            Verb::Remove | Verb::Reindex(_) => (self.entity.old, self.entity.expected) = (None, None),
             Verb::Insert => self.entity.looks = true,
             _ => {}
         }

@@ -5,10 +5,11 @@ use std::slice;
 use table_store::{ETag, Error, Properties, Result, backend::BoxFuture, error::OutcomeUnknownError};
 
 use super::{
+    change::Planned,
     commit::{self, InTheWay, commit},
     entity_write::{Before, BegunWrite, EntityWrite},
     steps::Committed,
-    write::Write,
+    write::{Write, WrittenRow},
 };
 use crate::{client::pacing, model::entity::Unknown};
 
@@ -22,18 +23,20 @@ pub struct WrittenEntity {
     pub(crate) read: Option<Properties>,
 }
 
-/// The failure of entity writes. Nothing was written, unless the error is [`Error::OutcomeUnknown`].
+/// The failure of entity writes. No entity was written, unless the error is [`Error::OutcomeUnknown`].
 pub struct WriteFailure {
     pub error: Error,
     /// The version that the entity had to have, or another one that a roll back gave it.
     pub version: Option<ETag>,
-    /// Position of the write that lost a race and can begin anew.
-    pub lost_race: Option<usize>,
+    /// Positions of the writes that lost a race and can begin anew.
+    pub lost_race: Vec<usize>,
+    /// Index rows that were written, and that no fence covers: they are rolled back after the last attempt.
+    pub(super) uncovered: Vec<WrittenRow>,
 }
 
 impl From<Error> for WriteFailure {
     fn from(error: Error) -> Self {
-        Self { error, version: None, lost_race: None }
+        Self { error, version: None, lost_race: Vec::new(), uncovered: Vec::new() }
     }
 }
 
@@ -56,17 +59,41 @@ pub async fn execute_one(write: &mut BegunWrite) -> Result<WrittenEntity, WriteF
 /// Writes entities of one partition, all or none; a single one may take steps. If another writer changed a row that was
 /// read for a write, that write begins anew after a delay.
 pub async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<WrittenEntity>, WriteFailure> {
+    let mut uncovered = Vec::new();
+    let written = execute_leaving(writes, &mut uncovered).await;
+    if let ([fence], false) = (&*writes, uncovered.is_empty()) {
+        // A writer that read the entity's index rows before these were written does not release them, and may still commit
+        // another value. So the roll back comes after the last fence.
+        if written.is_err() {
+            fence.write.fence_present(fence.entity.keys()).await;
+        }
+        fence.write.roll_back(fence.entity.keys(), uncovered, &mut None).await;
+    }
+    written
+}
+
+/// Writes entities as [`execute`] does. Adds the index rows that no fence covers to `uncovered`.
+async fn execute_leaving(
+    writes: &mut [BegunWrite],
+    uncovered: &mut Vec<WrittenRow>,
+) -> Result<Vec<WrittenEntity>, WriteFailure> {
     let mut delays = pacing::delays();
     loop {
-        match attempt(writes, InTheWay::Look).await {
-            Err(WriteFailure { error, lost_race: Some(at), .. }) => {
-                if !writes[at].goes_on() {
-                    writes[at].write.pause(&mut delays, error).await?;
-                }
-                writes[at].begin_anew()?;
-            }
-            written => return written,
+        let mut failure = match attempt(writes, InTheWay::Look).await {
+            Ok(written) => return Ok(written),
+            Err(failure) => failure,
+        };
+        // An earlier version of a row that was written again is not there any more.
+        let is_again = |row: &mut WrittenRow| {
+            failure.uncovered.iter().any(|now| (now.layout, &now.keys) == (row.layout, &row.keys))
+        };
+        uncovered.extract_if(.., is_again).for_each(drop);
+        uncovered.append(&mut failure.uncovered);
+        let Some(first) = failure.lost_race.first().map(|at| &writes[*at]) else { return Err(failure) };
+        if !first.goes_on() {
+            first.write.pause(&mut delays, failure.error).await?;
         }
+        failure.lost_race.iter().try_for_each(|at| writes[*at].begin_anew())?;
     }
 }
 
@@ -87,13 +114,29 @@ pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<
         }
         planned => commit(planned, in_the_way).await.map(|etags| (etags, None)).map_err(WriteFailure::from),
     };
-    let (etags, mut read) = committed.map_err(|failure| {
-        let gave_up = writes.iter().any(|write| write.write.gave_up());
-        let lost_race = writes.iter().position(|write| !gave_up && write.lost_race(&failure.error));
-        WriteFailure { lost_race, ..failure }
-    })?;
+    let (etags, mut read) = match committed {
+        Ok(committed) => committed,
+        Err(failure) => {
+            let error = recent(&planned, failure.error).await;
+            let gave_up = writes.iter().any(|write| write.write.gave_up());
+            let lost_race = writes.iter().enumerate().filter(|(_, write)| !gave_up && write.lost_race(&error));
+            let lost_race = lost_race.map(|(at, _)| at).collect();
+            return Err(WriteFailure { error, lost_race, ..failure });
+        }
+    };
     let written = carried.into_iter().zip(etags);
     Ok(written.map(|(unknown, etag)| WrittenEntity { etag, unknown, read: read.take() }).collect())
+}
+
+/// Looks again after a unique violation of a reindex: the value may have passed to the other entity. If the entity has
+/// changed since it was read, returns that error, so that the reindex begins anew.
+async fn recent(planned: &[Planned<'_>], error: Error) -> Error {
+    let Error::UniqueViolation(violation) = &error else { return error };
+    let fence = planned.iter().find(|planned| planned.fences && planned.row_id() == violation.entity);
+    match fence {
+        Some(fence) => commit::outdated(slice::from_ref(fence)).await.unwrap_or_else(Some).unwrap_or(error),
+        None => error,
+    }
 }
 
 /// Removes entities that have expired, if one transaction has no room for their index rows beside those of the entities that
@@ -140,7 +183,7 @@ impl Write {
     /// A failure leaves the rows of the entity as they are, and so does a lost answer.
     pub(super) fn expire(&self, entity: EntityWrite) -> BoxFuture<'_, Result<bool>> {
         Box::pin(async move {
-            let begun = BegunWrite { write: self.with_new_id()?, entity };
+            let begun = entity.begin(self.with_new_id()?);
             match attempt(slice::from_ref(&begun), InTheWay::Look).await.map_err(|failure| failure.error) {
                 Ok(_) => Ok(true),
                 Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(false),

@@ -2,7 +2,8 @@
 //!
 //! They are written after the commit, without conditions. Then the entity's version is read once more. A writer that
 //! finds it changed writes the properties of the present entity, until the version stays the same. So the last writer of
-//! a copy has read the entity that it copied, and only a crash leaves a copy behind.
+//! a copy has read the entity that it copied, and only a crash leaves a copy behind. A reindex changes no entity: it writes
+//! copies before its fence, which shows that they are those of the present version.
 
 use std::mem;
 
@@ -82,8 +83,7 @@ impl Write {
         if schema.owner(layout, claim.as_ref())? != *owner {
             return Ok(None);
         }
-        let replace = Action::Replace(self.index_properties(row), IfMatch::ETag(claim.etag));
-        match self.send(&single(table, &keys, replace)?).await? {
+        match self.send(&single(table, &keys, self.put_row(row, Some(&claim.etag)))?).await? {
             WriteAnswer::Done(etag) => Ok(etag.map(|etag| WrittenRow { layout, keys, etag })),
             WriteAnswer::LostRace(_) => Ok(None),
             WriteAnswer::Lost(error) => Err(error.into()),
@@ -92,7 +92,7 @@ impl Write {
 
     /// Writes the copies of the present entity until its version stays the same, and deletes those of `wrote` that the
     /// entity does not have.
-    pub async fn propagate_until_stable(&self, keys: &RowKeys, mut wrote: Vec<(usize, RowKeys)>) -> Result<()> {
+    async fn propagate_until_stable(&self, keys: &RowKeys, mut wrote: Vec<(usize, RowKeys)>) -> Result<()> {
         let schema = &self.schema;
         let mut delays = pacing::delays();
         loop {

@@ -101,7 +101,7 @@ impl Encoded {
         }
         let elements = info.layouts.iter().enumerate().filter(|(_, layout)| is_counted(layout));
         let elements = elements.filter_map(|(at, layout)| {
-            let (field, count) = (layout.each()?, self.rows_in(at).count());
+            let (field, count) = (layout.each()?, self.rows_in(at).len());
             (count > 0).then(|| format!(", with {count} elements of `{field}` in the index `{}`", layout.name))
         });
         let (what, found) = ("the entity has".to_owned(), format!("{count} rows{}", elements.collect::<String>()));
@@ -148,8 +148,10 @@ impl Encoded {
     }
 
     /// Returns the entity's rows in an index.
-    pub fn rows_in(&self, layout: usize) -> impl Iterator<Item = &EncodedRow> {
-        self.index_rows.iter().filter(move |row| row.layout == layout)
+    pub fn rows_in(&self, layout: usize) -> &[EncodedRow] {
+        let begin = self.index_rows.partition_point(|row| row.layout < layout);
+        let end = self.index_rows.partition_point(|row| row.layout <= layout);
+        &self.index_rows[begin..end]
     }
 
     /// Returns the entity's row in an index that has these keys.
@@ -223,9 +225,9 @@ impl Schema {
         self.info.layout.layouts.len() > 1
     }
 
-    /// Checks whether an index holds lists. Writers in one partition contend for them.
-    pub fn has_lists(&self) -> bool {
-        (1..self.layouts.len()).any(|layout| self.holds(layout) == Holds::List)
+    /// Returns the indexes that hold lists. Writers in one partition contend for them.
+    pub fn lists(&self) -> impl Iterator<Item = usize> {
+        (1..self.layouts.len()).filter(|layout| self.holds(*layout) == Holds::List)
     }
 
     /// Returns the identity of a layout in the catalog.
@@ -254,9 +256,10 @@ impl Schema {
         (1..layouts.len()).filter(move |at| reach == Reach::Store || layouts[*at].is_same_partition())
     }
 
-    /// Checks whether an entity has rows that are not in its transaction.
-    pub fn takes_steps(&self, reach: Reach) -> bool {
-        self.in_transaction(reach).count() + 1 < self.layouts.len()
+    /// Returns the indexes whose rows are not in the transaction of an entity.
+    pub fn in_steps(&self, reach: Reach) -> impl Iterator<Item = usize> + use<> {
+        let layouts = self.layouts;
+        (1..layouts.len()).filter(move |at| reach != Reach::Store && !layouts[*at].is_same_partition())
     }
 
     /// Returns the indexes with rows in other partitions that are written before the entity is committed.

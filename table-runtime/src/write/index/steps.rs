@@ -41,20 +41,30 @@ struct PendingInsert {
 impl Planned<'_> {
     /// Checks whether rows of the entity are written in steps of their own.
     pub(super) fn takes_steps(&self) -> bool {
-        self.write.schema.takes_steps(self.write.reach)
+        self.write.schema.in_steps(self.write.reach).next().is_some()
+    }
+
+    /// Returns the rows that are written in steps of their own before the commit.
+    fn before_commit(&self) -> Vec<&EncodedRow> {
+        let Self { write, change, fences, .. } = self;
+        // A fence under the version from which they were made shows that copies are up to date.
+        let copies = write.propagated().filter(|layout| *fences && write.schema.layouts[*layout].is_copy());
+        write.before_commit().chain(copies).flat_map(|layout| change.added(layout)).collect()
     }
 
     /// Writes the entity in steps.
     pub(super) async fn execute_steps(&self) -> Result<Committed, WriteFailure> {
-        let Self { write, change, keys, action, .. } = self;
-        let added: Vec<_> = write.before_commit().flat_map(|layout| change.added(layout)).collect();
+        let Self { write, change, keys, action, fences, .. } = self;
+        let added = self.before_commit();
         let (committed, released) = match action {
             Action::Insert(properties) if !added.is_empty() => (self.insert(properties, &added).await?, Vec::new()),
             _ => self.commit_over(&added).await?,
         };
         let mut version = committed.etag;
         write.release(keys, released, &mut version).await;
-        write.propagate(*change, keys, version.as_ref()).await;
+        if !fences {
+            write.propagate(*change, keys, version.as_ref()).await;
+        }
         Ok(Committed { etag: version, ..committed })
     }
 
@@ -75,7 +85,8 @@ impl Planned<'_> {
     /// Writes the new index rows and commits. Returns also the rows to release.
     async fn commit_over(&self, added: &[&EncodedRow]) -> Result<(Committed, Vec<WrittenRow>), WriteFailure> {
         let Self { write, change, keys, .. } = self;
-        let removed: Vec<_> = write.before_commit().flat_map(|layout| change.removed(layout)).collect();
+        let removed = write.before_commit().flat_map(|layout| change.removed(layout));
+        let removed: Vec<_> = removed.map(|old| (old.layout, &old.keys)).collect();
         let released = write.own_rows(&removed, keys).await?;
         let mut version = self.version().cloned();
         let rows = match &version {
@@ -87,11 +98,14 @@ impl Planned<'_> {
             Ok(written) => match commit(slice::from_ref(self), InTheWay::Look).await {
                 Ok(etags) => return Ok((Committed { etag: etags.into_iter().next().flatten(), read: None }, released)),
                 // The commit may have been carried out, so its index rows stay.
-                Err(unknown @ Error::OutcomeUnknown(_)) => return Err(unknown.into()),
+                Err(unknown @ Error::OutcomeUnknown(_)) if !self.fences => return Err(unknown.into()),
                 Err(error) => (error, written),
             },
             Err(failed) => failed,
         };
+        if self.fences {
+            return Err(WriteFailure { uncovered: written, ..error.into() });
+        }
         write.roll_back(keys, written, &mut version).await;
         Err(WriteFailure { version, ..error.into() })
     }

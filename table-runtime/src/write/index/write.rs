@@ -19,7 +19,7 @@ use crate::{
     client::{pacing, tables::Tables},
     model::{
         entity::{PENDING, WRITE_ID},
-        layout::{Holds, Lifecycle},
+        layout::Lifecycle,
         lifecycle::Standing,
     },
     read::several::{Shown, several},
@@ -135,11 +135,6 @@ impl Write {
         Ok(Self { takes_over: self.takes_over, ..Self::new(self.tables.clone(), self.schema)? })
     }
 
-    /// Returns the write of a job, for which an entity that has expired is one like any other.
-    pub fn of_job(tables: Tables, schema: Schema) -> Result<Self> {
-        Ok(Self { takes_over: false, ..Self::new(tables, schema)? })
-    }
-
     /// Begins an operation of a user on the entity; `None` if nobody observes it.
     pub fn begin(&self, verb: &'static str) -> Option<Box<Running>> {
         self.tables.begin_operation(|| self.schema.operation(verb))
@@ -181,6 +176,17 @@ impl Write {
         self.schema.is_unique(layout) && !self.schema.layouts[layout].is_same_partition()
     }
 
+    /// Returns the action that writes a row of an index: over the row of this version, or where no row is known.
+    pub fn put_row(&self, row: &EncodedRow, over: Option<&ETag>) -> Action {
+        let properties = self.index_properties(row);
+        match over {
+            Some(etag) => Action::Replace(properties, IfMatch::ETag(etag.clone())),
+            // A unique value is never taken from its owner unseen. A second write of any other row does no harm.
+            None if self.schema.is_unique(row.layout) => Action::Insert(properties),
+            None => Action::Upsert(properties),
+        }
+    }
+
     /// Returns the properties of an index row.
     pub fn index_properties(&self, row: &EncodedRow) -> Properties {
         if !self.marks(row.layout) {
@@ -189,16 +195,6 @@ impl Write {
         let mut properties = row.properties.clone_with_room(32);
         properties.push(WRITE_ID, ValueRef::Guid(self.id));
         properties
-    }
-
-    /// Number of indexes with rows in the entity's partition.
-    pub fn same_partition_count(&self) -> usize {
-        self.schema.same_partition().count()
-    }
-
-    /// Number of indexes with lists.
-    pub fn list_count(&self) -> usize {
-        self.schema.same_partition().filter(|layout| self.schema.holds(*layout) == Holds::List).count()
     }
 
     /// Returns the entity's properties, with the write id if the entity has a `WriteId`.
@@ -383,9 +379,7 @@ impl Write {
 
     /// Fences an entity: gives it a new version and changes nothing else. A writer that read it before cannot commit.
     pub async fn fence(&self, found: &FoundEntity) -> Result<WriteAnswer> {
-        let keys = &found.encoded.primary.keys;
-        let merge = Action::Merge(Properties::default(), IfMatch::ETag(found.row.etag.clone()));
-        self.send(&single(self.schema.table(), keys, merge)?).await
+        self.send(&single(self.schema.table(), &found.encoded.primary.keys, fence(&found.row.etag))?).await
     }
 
     /// Deletes a row if it still has this version.
@@ -441,6 +435,11 @@ impl Write {
     pub fn no_etag(&self, operation: &'static str, keys: &RowKeys) -> Error {
         Box::new(OutcomeUnknownError::new(operation, self.row_id(keys), "the answer has no ETag")).into()
     }
+}
+
+/// Returns the action that gives a row of this version a new version, and changes nothing else.
+pub fn fence(etag: &ETag) -> Action {
+    Action::Merge(Properties::default(), IfMatch::ETag(etag.clone()))
 }
 
 /// Returns a group of one operation.
