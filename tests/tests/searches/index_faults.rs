@@ -7,13 +7,14 @@ use anyhow::{Context, Result, ensure};
 use table_runtime::{
     Error, TableEntity, Tables, Value,
     backend::{Action, BackendExt, Group, IfMatch, Operation, Reach},
+    jobs::Finding,
     layout::LayoutInfo,
     testing::Scheduled,
 };
 use tests::{
     depth::Depth,
     driven::{Next, drive},
-    faulty::{Faulty, Run, for_each_fault},
+    faulty::{Fault, Faulty, Run, for_each_fault},
     items::{self, Fields, ItemKind, clashes, contents, fixed, having, promised, sound, store},
     plain::Plain,
 };
@@ -285,6 +286,40 @@ async fn damaged(kind: &dyn ItemKind) -> Result<Vec<Plain>> {
 const OTHERS: [Act; 5] =
     [Act::Insert(3, 3, 3), Act::Insert(4, 3, 1), Act::Upsert(3, 4, 3), Act::Update(1, 3, 3), Act::Delete(1)];
 
+/// What a program and another one have left, which ran between two of its requests.
+struct Interrupted<T, O> {
+    store: Plain,
+    result: T,
+    told: O,
+}
+
+/// Runs a program on a store, and another one before its request of this number. `refused` is the number of its request that
+/// fails. Returns `None` if the program sends fewer requests.
+async fn interrupted<T, O>(
+    store: Plain,
+    refused: Option<usize>,
+    n: usize,
+    program: impl AsyncFnOnce(&Tables) -> T,
+    other: impl AsyncFn(&Tables) -> O,
+) -> Result<Option<Interrupted<T, O>>> {
+    let (backend, faults) = Faulty::new(store.clone());
+    if let Some(refused) = refused {
+        faults.arm(Fault::Refused, refused);
+    }
+    let (backend, schedule) = Scheduled::new(backend);
+    let (tables, direct) = (Tables::new(backend), store.tables());
+    let (mut requests, mut told) = (0, None);
+    let result = drive(&schedule, program(&tables), async |_| {
+        if requests == n {
+            told = Some(other(&direct).await);
+        }
+        requests += 1;
+        Next::Grant
+    })
+    .await?;
+    Ok(told.map(|told| Interrupted { store, result, told }))
+}
+
 /// Another writer runs between any two requests of a write. What both are told is what would happen if one began after the
 /// other; a write of a version that the other one has changed is refused.
 async fn every_write_is_told_the_truth_beside_another(kind: &dyn ItemKind, reach: Reach) -> Result<()> {
@@ -292,20 +327,12 @@ async fn every_write_is_told_the_truth_beside_another(kind: &dyn ItemKind, reach
     let mut runs = 0;
     for (act, other) in ACTS.into_iter().flat_map(|act| OTHERS.map(|other| (act, other))) {
         for n in 0.. {
-            let store = start.copy();
-            let (backend, schedule) = Scheduled::new(store.clone());
-            let (tables, direct) = (Tables::new(backend), store.tables());
-            let (mut requests, mut told) = (0, None);
-            let result = drive(&schedule, run(kind, &tables, act), async |_| {
-                if requests == n {
-                    told = Some(run(kind, &direct, other).await);
-                }
-                requests += 1;
-                Next::Grant
-            })
-            .await?;
-            let Some(told) = told else { break };
+            let program = async |tables: &Tables| run(kind, tables, act).await;
+            let interrupted =
+                interrupted(start.copy(), None, n, program, async |tables| run(kind, tables, other).await);
+            let Some(Interrupted { store, result, told }) = interrupted.await? else { break };
             runs += 1;
+            let direct = store.tables();
             let checked = async {
                 let seen = promised(kind, &direct).await?;
                 let one_after = |first, second| {
@@ -421,27 +448,87 @@ async fn every_backfill_is_told_the_truth_beside_others(kind: &dyn ItemKind, rea
     let mut runs = 0;
     for acts in PASSING {
         for n in 0.. {
-            let store = start.copy();
-            let (backend, schedule) = Scheduled::new(store.clone());
-            let (tables, direct) = (Tables::new(backend), store.tables());
-            let (mut requests, mut told) = (0, None);
-            let filled = drive(&schedule, items::fill(kind, &tables), async |_| {
-                if requests == n {
-                    told = Some([run(kind, &direct, acts[0]).await, run(kind, &direct, acts[1]).await]);
-                }
-                requests += 1;
-                Next::Grant
-            })
-            .await?;
-            let Some(told) = told else { break };
+            let program = async |tables: &Tables| items::fill(kind, tables).await;
+            let others = async |tables: &Tables| {
+                run(kind, tables, acts[0]).await?;
+                run(kind, tables, acts[1]).await
+            };
+            let interrupted = interrupted(start.copy(), None, n, program, others).await?;
+            let Some(Interrupted { store, result, told }) = interrupted else { break };
             runs += 1;
+            let direct = store.tables();
             let checked = async {
-                ensure!(told.iter().all(table_runtime::Result::is_ok), "{told:?}");
-                ensure!(matches!(filled, Ok(true)), "{filled:?}");
+                told?;
+                ensure!(matches!(result, Ok(true)), "{result:?}");
                 let seen = promised(kind, &direct).await?;
                 sound(kind, &direct, &seen).await
             };
             checked.await.with_context(|| format!("{acts:?} before request {n} of the backfill\n{store}"))?;
+        }
+    }
+    println!("{runs} runs");
+    Ok(())
+}
+
+/// Items from before their indexes. They share a value, or an element.
+const SHARING: [[Fields; 2]; 2] = [[Fields::new(1, 1, 1), Fields::new(2, 1, 1)], [START[0], Fields::new(2, 4, 3)]];
+
+/// Writes by which one of these items loses its values.
+const LOSING: [Act; 4] = [Act::Delete(1), Act::Update(1, 5, 5), Act::Delete(2), Act::Update(2, 5, 5)];
+
+/// A backfill runs between any two requests of such a write. It leaves no row of a value that no item has, also if it could
+/// not write all rows of the item.
+async fn every_write_beside_a_backfill_leaves_no_stale_row(kind: &dyn ItemKind, reach: Reach) -> Result<()> {
+    let mut runs = 0;
+    for (items, act) in SHARING.iter().flat_map(|items| LOSING.map(|act| (items, act))) {
+        let start = items::old_store(kind, reach, items).await?;
+        for n in 0.. {
+            let program = async |tables: &Tables| run(kind, tables, act).await;
+            let fill = async |tables: &Tables| items::fill(kind, tables).await;
+            let interrupted = interrupted(start.copy(), None, n, program, fill).await?;
+            let Some(Interrupted { store, result, told }) = interrupted else { break };
+            runs += 1;
+            let checked = async {
+                told?;
+                let findings = kind.verify(&store.tables()).await?;
+                let is_stale = |finding: &Finding| matches!(finding, Finding::StaleRow { .. });
+                ensure!(!findings.iter().any(is_stale), "{findings:?}");
+                anyhow::Ok(())
+            };
+            checked.await.with_context(|| format!("{act:?}: {result:?}, a backfill before request {n}\n{store}"))?;
+        }
+    }
+    println!("{runs} runs");
+    Ok(())
+}
+
+/// The note of an item changes between any two requests of a repair that writes its rows, and one request of the repair
+/// fails. No row is left with the earlier note.
+async fn every_repair_that_fails_leaves_no_earlier_row(kind: &dyn ItemKind, reach: Reach) -> Result<()> {
+    const REQUESTS: usize = 1000;
+    let start = store(kind, reach, &START[..1]).await?;
+    strip(kind, &start).await?;
+    let mut runs = 0;
+    for refused in 0..REQUESTS {
+        let mut was_interrupted = false;
+        // Before that request, the repair is the one without a fault.
+        for n in 0..=refused {
+            let repair = async |tables: &Tables| kind.repair(tables).await;
+            let note = async |tables: &Tables| run(kind, tables, Act::Note(1)).await;
+            let interrupted = interrupted(start.copy(), Some(refused), n, repair, note).await?;
+            let Some(Interrupted { store, result, told }) = interrupted else { break };
+            (runs, was_interrupted) = (runs + 1, n == refused);
+            let checked = async {
+                told?;
+                let findings = kind.verify(&store.tables()).await?;
+                let is_earlier = |finding: &Finding| matches!(finding, Finding::StaleCopy { .. });
+                ensure!(!findings.iter().any(is_earlier), "{result:?}, and {findings:?}");
+                anyhow::Ok(())
+            };
+            checked.await.with_context(|| format!("note before request {n}, {refused} fails\n{store}"))?;
+        }
+        if !was_interrupted {
+            break;
         }
     }
     println!("{runs} runs");
@@ -516,6 +603,16 @@ macro_rules! each {
             #[tokio::test]
             async fn every_backfill_survives_every_fault() -> Result<()> {
                 super::every_backfill_survives_every_fault(KIND, Reach::$reach).await
+            }
+
+            #[tokio::test]
+            async fn every_write_beside_a_backfill_leaves_no_stale_row() -> Result<()> {
+                super::every_write_beside_a_backfill_leaves_no_stale_row(KIND, Reach::$reach).await
+            }
+
+            #[tokio::test]
+            async fn every_repair_that_fails_leaves_no_earlier_row() -> Result<()> {
+                super::every_repair_that_fails_leaves_no_earlier_row(KIND, Reach::$reach).await
             }
 
             #[tokio::test]

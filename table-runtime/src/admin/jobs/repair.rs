@@ -49,8 +49,8 @@ impl<'a> Repair<'a> {
     /// again, to compare them with the rest. They are neither examined nor counted again.
     ///
     /// # Errors
-    /// Returns [`Error::Cursor`](crate::Error::Cursor) for a text that is not such a cursor, and for a cursor from before a change of the
-    /// entity's keys or indexes.
+    /// Returns [`Error::Cursor`](crate::Error::Cursor) for a text that is not such a cursor, and for a cursor from before a
+    /// change of the entity's keys or indexes.
     pub fn from(mut self, cursor: &str) -> Result<Self> {
         self.comparison.resume(cursor)?;
         Ok(self)

@@ -30,6 +30,7 @@ crate::conformance! {
     a_sweep_by_the_recorded_layouts_leaves_rows_that_are_converted
     an_entity_that_cannot_be_removed_does_not_stop_a_sweep
     a_job_treats_an_expired_entity_as_stored
+    a_backfill_takes_no_value_from_an_expired_entity
 }
 
 async fn a_sweep_removes_what_has_expired_and_nothing_else(store: &Store) -> Result<()> {
@@ -386,5 +387,56 @@ async fn a_job_treats_an_expired_entity_as_stored(store: &Store) -> Result<()> {
     tables.sweep::<Session>().await?;
     assert_eq!(tables.repair::<Session>().await?.left, []);
     assert!(Session::by_email("mail1@x.org").get(&tables).await?.is_some());
+    Ok(())
+}
+
+/// Ticket before it had indexes.
+#[derive(TableEntity)]
+#[table(name = "Tickets", entity = "Ticket", expires = until)]
+struct OldTicket {
+    #[partition_key]
+    hall: String,
+    #[row_key(prefix = "id-")]
+    id: u32,
+    code: String,
+    seat: u32,
+    until: Option<SystemTime>,
+}
+
+#[derive(TableEntity)]
+#[table(name = "Tickets", expires = until)]
+struct Ticket {
+    #[partition_key]
+    hall: String,
+    #[row_key]
+    id: u32,
+    #[index(code, unique)]
+    code: String,
+    #[index(seat, same_partition, unique)]
+    seat: u32,
+    until: Option<SystemTime>,
+}
+
+async fn a_backfill_takes_no_value_from_an_expired_entity(store: &Store) -> Result<()> {
+    let (tables, time, _) = clocked(store);
+    tables.create::<OldTicket>().await?;
+    let ticket = |id, until| OldTicket { hall: "h".into(), id, code: "x".into(), seat: 7, until };
+    tables.insert_all([ticket(1, Some(at(1))), ticket(2, None)]).await?;
+    tables.create::<Ticket>().await?;
+    time.set(at(1));
+    for index in ["code", "seat"] {
+        let filled = tables.backfill::<Ticket>(index).await?;
+        assert_eq!((filled.written, filled.conflicts.len(), filled.ready), (1, 1, false), "{index}: {filled:?}");
+        // A second one finds the row of the first.
+        let again = tables.backfill::<Ticket>(index).await?;
+        assert_eq!((again.written, again.conflicts.len()), (0, 1), "{index}: {again:?}");
+    }
+    let ids = store.rows("Tickets").await?.into_iter().filter(|row| row.row_key.starts_with("id-")).count();
+    assert_eq!(ids, 2, "no ticket was removed");
+    tables.sweep::<Ticket>().await?;
+    for index in ["code", "seat"] {
+        assert!(tables.backfill::<Ticket>(index).await?.ready, "{index}");
+    }
+    assert!(Ticket::by_code("x").exists(&tables).await? && Ticket::by_seat("h").eq(7_u32).exists(&tables).await?);
     Ok(())
 }
