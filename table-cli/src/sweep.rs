@@ -2,35 +2,34 @@
 
 use std::io::Write;
 
-use table_runtime::inventory::{RecordedEntity, SweepOptions, SweptRows};
+use table_runtime::{inventory::RecordedEntity, jobs::Swept, row::RowId};
 
 use crate::{arguments::Sweep, failure::Failure, store::Store, verify::entity_called};
 
 /// Number of entities that a dry run prints.
-const PRINTED: u64 = 1000;
+const PRINTED: usize = 1000;
 
 /// Removes the entities that have expired.
 pub(crate) async fn sweep(store: &Store, sweep: &Sweep, out: &mut impl Write) -> Result<(), Failure> {
-    let options = SweepOptions { deleted_before: sweep.deleted_before, dry_run: sweep.dry_run };
-    let mut swept = SweptRows::default();
-    let mut failed = None;
+    let mut swept = Swept::default();
     loop {
         // The sweep ends early if a program has changed the layouts.
         let inventory = store.tables.inventory().await?;
         let entity = entity_called(&inventory, &sweep.entity)?;
         check(entity, sweep)?;
-        let mut printed = 0;
-        let more = inventory
-            .sweep(&store.tables, entity, options, |row| {
-                printed += 1;
-                if options.dry_run
-                    && printed <= PRINTED
-                    && let Err(error) = writeln!(out, "{row}")
-                {
-                    failed.get_or_insert(error);
-                }
-            })
-            .await?;
+        let mut found = Vec::new();
+        let mut job = inventory.sweep(&store.tables, entity);
+        if let Some(age) = sweep.deleted_before {
+            job = job.deleted_before(age);
+        }
+        if sweep.dry_run {
+            let print = |row: &RowId| found.extend((found.len() < PRINTED).then(|| row.to_string()));
+            job = job.dry_run().found(print);
+        }
+        let more = job.await?;
+        for row in found {
+            writeln!(out, "{row}")?;
+        }
         let is_outdated = more.is_outdated;
         // What is still there is found again.
         let removed = swept.removed;
@@ -40,18 +39,15 @@ pub(crate) async fn sweep(store: &Store, sweep: &Sweep, out: &mut impl Write) ->
             break;
         }
     }
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
     let entities = if swept.found == 1 { "entity" } else { "entities" };
     writeln!(out, "{} {entities} found, {} removed", swept.found, swept.removed)?;
     if swept.unreadable > 0 {
         writeln!(out, "{} rows could not be read; see `tables verify`", swept.unreadable)?;
     }
-    if swept.left.is_empty() {
+    if swept.left == 0 {
         return Ok(());
     }
-    let left: Vec<_> = swept.left.iter().map(|(index, entities)| format!("{entities} of {index}")).collect();
+    let left: Vec<_> = swept.unknown.iter().map(|(index, entities)| format!("{entities} of {index}")).collect();
     Err(Failure::found(format!(
         "not removed, because their rows in an index cannot be computed: {}; run `tables.sweep` in a program that has the \
          entity's type",

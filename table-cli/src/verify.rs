@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use table_runtime::inventory::{Inventory, RecordedEntity, RecordedFinding};
+use futures_util::StreamExt;
+use table_runtime::inventory::{Inventory, RecordedEntity};
 
 use crate::{failure::Failure, store::Store};
 
@@ -22,19 +23,15 @@ pub(crate) async fn verify(store: &Store, entity: Option<&str>, out: &mut impl W
         None => None,
         Some(name) => Some(entity_called(&inventory, name)?),
     };
-    let (mut problems, mut failed) = (0_u64, None);
-    let print = |finding: RecordedFinding| {
+    let (mut job, mut problems) = (inventory.verify(&store.tables, chosen), 0_u64);
+    while let Some(finding) = job.next().await {
+        let finding = finding?;
         problems += 1;
-        if problems <= PRINTED
-            && let Err(error) = writeln!(out, "{finding}")
-        {
-            failed.get_or_insert(error);
+        if problems <= PRINTED {
+            writeln!(out, "{finding}")?;
         }
-    };
-    let verified = inventory.verify(&store.tables, chosen, print).await?;
-    if let Some(error) = failed {
-        return Err(error.into());
     }
+    let verified = job.await?;
     writeln!(out, "{} entities and {} index rows compared", verified.entities, verified.index_rows)?;
     for index in &verified.partly {
         writeln!(out, "not compared completely: {index}")?;

@@ -179,7 +179,10 @@ pub mod jobs {
         catalog::{DropIndex, DroppedIndex},
         create::Create,
         health::Health,
-        jobs::{Backfill, Backfilled, Finding, Progress, Repair, Repaired, Sweep, SweepProgress, Verified, Verify},
+        jobs::{
+            Backfill, Backfilled, Comparing, Finding, Job, JobKind, OfPartitions, Progress, Rehearsable, Repair,
+            Repaired, Resumable, Sharded, Sweep, Swept, Verified, Verify,
+        },
     };
 }
 

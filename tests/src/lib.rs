@@ -8,6 +8,7 @@ pub mod azurite;
 pub mod deployed;
 pub mod documented;
 pub mod driven;
+pub mod far;
 pub mod faulty;
 pub mod filled;
 pub mod guide;

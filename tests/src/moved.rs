@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use table_runtime::{Error, Result, Stored, TableEntity, Tables, migrate::Migrate};
+use table_runtime::{Error, Result, Stored, TableEntity, Tables, jobs::Job, migrate::Migrate};
 use tokio::task::JoinSet;
 
 use crate::random::Random;
@@ -75,7 +75,7 @@ pub async fn load(tables: &Tables, count: u32) -> Result<()> {
 }
 
 /// Returns the migration of the accounts.
-pub fn migration(tables: &Tables) -> Migrate<'static> {
+pub fn migration(tables: &Tables) -> Job<'static, Migrate> {
     tables.migrate::<Account, NewestAccount>()
 }
 

@@ -1,21 +1,25 @@
-//! Maintenance of indexes: verification, repair, backfill.
+//! Jobs over all rows of entities: verification, repair, backfill, sweep; and the builder of every job.
 
 mod backfill;
 mod compare;
+mod described;
+mod examine;
 mod finding;
 mod hashes;
+mod job;
+mod position;
 mod present;
-mod progress;
 mod reindex;
 mod repair;
-mod scan;
 mod sweep;
 mod verify;
 
 pub use backfill::{Backfill, Backfilled};
+pub use compare::{Compared, RowComparison, Suspect};
+pub use described::{Described, RowPlace};
 pub use finding::Finding;
-pub use progress::{Progress, ProgressCallback};
+pub use job::{Comparing, Job, JobKind, JobOptions, OfPartitions, Progress, Rehearsable, Resumable, Sharded};
+pub use position::{JobPosition, Phase, hash_described, hash_job};
 pub use repair::{Repair, Repaired};
-pub use scan::{LayoutScan, ScannedPage};
-pub use sweep::{Sweep, SweepProgress};
+pub use sweep::{Removals, Sweep, Sweeping, Swept};
 pub use verify::{Verified, Verify};

@@ -17,12 +17,12 @@ mod copy;
 mod drop_moved;
 mod switch;
 
-use std::{fmt, future::IntoFuture, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use table_store::{Result, RowRef, backend::BoxFuture, unstable::observe::observed};
+use table_store::{Result, RowRef, unstable::observe::Running};
 
 use crate::{
-    admin::jobs::{LayoutScan, Progress, ProgressCallback},
+    admin::jobs::{Comparing, Job, JobKind, JobOptions, Progress, Resumable, hash_job},
     client::tables::Tables,
     model::entity::{self, Stored, TableEntity},
     write::index::{Encoded, Schema},
@@ -32,13 +32,10 @@ use switch::Switch;
 
 pub use drop_moved::{DropMoved, DroppedEntity};
 
-/// A migration, which runs when it is awaited: see [`Tables::migrate`].
-#[must_use = "nothing is moved until it is awaited"]
-pub struct Migrate<'a> {
+/// A migration: see [`Tables::migrate`].
+pub struct Migrate {
     migration: Migration,
-    scan: LayoutScan,
     copy_only: bool,
-    on_progress: ProgressCallback<'a>,
 }
 
 /// The two places of a migration, and the conversion of an entity.
@@ -64,48 +61,77 @@ pub struct Migrated {
     pub caught_up: usize,
     /// Number of entities that were removed from the new place, because the old ones were deleted.
     pub removed: usize,
-    /// True if the old place is now closed and the new one is open: false only after [`copy_only`](Migrate::copy_only).
+    /// True if the old place is now closed and the new one is open: false only after [`copy_only`](Job::copy_only).
     pub switched: bool,
 }
 
-impl<'a> Migrate<'a> {
-    /// Continues the copy of an earlier run of the same migration at its [`Progress::cursor`]. Without it, a repeated
-    /// migration finds by comparison what is left to do.
-    ///
-    /// # Errors
-    /// Returns [`Error::Cursor`](crate::Error::Cursor) for a text that is not such a cursor, and for a cursor of another
-    /// job.
-    pub fn resume_from(mut self, cursor: &str) -> Result<Self> {
-        self.scan.resume(cursor)?;
-        Ok(self)
+impl Resumable for Migrate {}
+impl Comparing for Migrate {}
+
+impl JobKind for Migrate {
+    type Done = Migrated;
+    type Error = table_store::Error;
+    type Progress = Progress;
+
+    fn hash(&self) -> u64 {
+        let Migration { old, new, .. } = &self.migration;
+        hash_job(&format!("migrate to {} {}", new.entity, new.table()), old.layouts)
     }
 
+    fn begin(&self) -> Option<Box<Running>> {
+        self.migration.tables.begin_operation(|| self.migration.old.operation("migrate"))
+    }
+
+    async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<Migrated> {
+        let migrate = self;
+        let job = migrate.hash();
+        let Migrate { migration, copy_only } = migrate;
+        let Some(switch) = Switch::begin(&migration).await? else {
+            // An earlier run has completed the migration.
+            return Ok(Migrated { switched: true, ..Migrated::default() });
+        };
+        let mut migrated = Migrated::default();
+        let mut copier = Copier::new(&migration, switch.places());
+        copier.copy(&switch, &mut options, job).await?;
+        let (mut refused, mut is_unclean) = (None, switch.is_repeated());
+        for _ in 0..CATCH_UPS {
+            let found = copier.catch_up(&switch, &mut migrated, &mut options).await?;
+            is_unclean |= found.has_pending;
+            refused = found.refused;
+            if found.differences < MANY && refused.is_none() {
+                break;
+            }
+        }
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        if is_unclean {
+            copier.repair(&switch).await?;
+        }
+        if copy_only {
+            return Ok(migrated);
+        }
+        switch.close().await?;
+        match finish(&mut copier, &switch, &mut migrated, &mut options).await {
+            Ok(()) => Ok(migrated),
+            Err(error) => {
+                switch.reopen().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Job<'_, Migrate> {
     /// Copies and catches up, and does not switch: the old place stays in use. A later migration has less to do.
-    pub fn copy_only(mut self) -> Self {
-        self.copy_only = true;
-        self
-    }
-
-    /// Reports the progress of the copy after each page of up to 1000 entities, and then that of each comparison.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(report));
-        self
+    pub fn copy_only(self) -> Self {
+        self.with(|migrate, _| migrate.copy_only = true)
     }
 }
 
-impl<'a> IntoFuture for Migrate<'a> {
-    type Output = Result<Migrated>;
-    type IntoFuture = BoxFuture<'a, Result<Migrated>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let running = self.migration.tables.begin_operation(|| self.migration.old.operation("migrate"));
-        Box::pin(observed(running, run(self)))
-    }
-}
-
-impl fmt::Debug for Migrate<'_> {
+impl fmt::Debug for Migrate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Migrate").field("cursor", &self.scan.cursor()).finish_non_exhaustive()
+        f.debug_struct("Migrate").field("copy_only", &self.copy_only).finish_non_exhaustive()
     }
 }
 
@@ -118,53 +144,17 @@ const MANY: usize = 1000;
 /// write was still under way.
 const VERIFICATIONS: usize = 10;
 
-async fn run(Migrate { migration, scan, copy_only, mut on_progress }: Migrate<'_>) -> Result<Migrated> {
-    let Some(mut switch) = Switch::begin(&migration).await? else {
-        // An earlier run has completed the migration.
-        return Ok(Migrated { switched: true, ..Migrated::default() });
-    };
-    let mut migrated = Migrated::default();
-    let mut copier = Copier::new(&migration, switch.places());
-    copier.copy(scan, &mut switch, &mut on_progress).await?;
-    let (mut refused, mut is_unclean) = (None, switch.is_repeated());
-    for _ in 0..CATCH_UPS {
-        let found = copier.catch_up(&mut switch, &mut migrated, &mut on_progress).await?;
-        is_unclean |= found.has_pending;
-        refused = found.refused;
-        if found.differences < MANY && refused.is_none() {
-            break;
-        }
-    }
-    if let Some(refused) = refused {
-        return Err(refused.into());
-    }
-    if is_unclean {
-        copier.repair(&mut switch).await?;
-    }
-    if copy_only {
-        return Ok(migrated);
-    }
-    switch.close().await?;
-    match finish(&mut copier, &mut switch, &mut migrated, &mut on_progress).await {
-        Ok(()) => Ok(migrated),
-        Err(error) => {
-            switch.reopen().await;
-            Err(error)
-        }
-    }
-}
-
 /// Compares both places until there is no difference, and opens the new one.
 async fn finish(
     copier: &mut Copier<'_>,
-    switch: &mut Switch<'_>,
+    switch: &Switch<'_>,
     migrated: &mut Migrated,
-    on_progress: &mut ProgressCallback<'_>,
+    options: &mut JobOptions<'_, Progress>,
 ) -> Result<()> {
     for _ in 0..VERIFICATIONS {
-        let found = copier.catch_up(switch, migrated, on_progress).await?;
+        let found = copier.catch_up(switch, migrated, options).await?;
         if let Some(refused) = found.refused {
-            return Err(refused.into());
+            return Err(refused);
         }
         if found.differences == 0 {
             switch.open().await?;
@@ -205,14 +195,14 @@ impl Tables {
     /// `create::<Old>()` returns [`Error::EntityMoved`](crate::Error::EntityMoved). So deploy the programs with `New` now;
     /// until then, nobody writes these entities. A program that does not call `create` is not noticed: stop it before.
     ///
-    /// A migration can be stopped at any time and run again: it is [resumed](Migrate::resume_from), or compares what is
+    /// A migration can be stopped at any time and run again: it is [resumed](Job::resume_from), or compares what is
     /// there. If it returns an error after the switch began, the old place is in use again; if its process ended, run it
     /// again. The old rows stay until
     /// [`drop_moved`](Self::drop_moved) deletes them.
     ///
     /// The copy takes a request for each 1000 old entities, and the requests of [`insert_all`](Self::insert_all). Each
-    /// comparison reads both places once, a third time if there are differences, and holds about 64 bytes for each
-    /// entity in memory. There are at least two.
+    /// comparison reads both places once, and the old one again if there are differences. It holds 16 bytes for each entity,
+    /// up to the [`memory`](Job::memory), and takes several passes otherwise. There are at least two.
     ///
     /// ```
     /// # use table_runtime::{Result, TableEntity, Tables};
@@ -258,7 +248,7 @@ impl Tables {
     /// place already, or if it has rows, if another run of this migration has begun, or if two entities get one key;
     /// [`Error::Bulk`](crate::Error::Bulk) if entities cannot be written to the new place, for example because of a unique
     /// value; the errors of [`create`](Self::create); errors for rows that do not fit `Old`; and the errors of the store.
-    pub fn migrate<'a, Old: TableEntity, New: TableEntity + From<Old>>(&self) -> Migrate<'a> {
+    pub fn migrate<'a, Old: TableEntity, New: TableEntity + From<Old>>(&self) -> Job<'a, Migrate> {
         self.migrate_with(New::from)
     }
 
@@ -267,7 +257,7 @@ impl Tables {
     pub fn migrate_with<'a, Old: TableEntity, New: NewStruct>(
         &self,
         convert: impl Fn(Old) -> New + Send + Sync + 'static,
-    ) -> Migrate<'a> {
+    ) -> Job<'a, Migrate> {
         let (old, new) = (Schema::of::<Old>(), Schema::of::<New>());
         let convert: Convert = Arc::new(move |table, row| {
             let stored = entity::read::<Old>(table, row)?;
@@ -276,9 +266,7 @@ impl Tables {
             converted.keep(&unknown, |name, value| entity::is_own(New::INFO, name, value));
             Ok(converted)
         });
-        let job = format!("migrate to {} {}", new.entity, new.table());
-        let scan = LayoutScan::new(self.backend().clone(), old, &job, [0]);
         let migration = Migration { tables: self.clone(), old, new, convert };
-        Migrate { migration, scan, copy_only: false, on_progress: None }
+        Job::new(Migrate { migration, copy_only: false })
     }
 }

@@ -6,4 +6,5 @@ pub mod create;
 pub mod health;
 pub mod jobs;
 pub mod migrate;
+pub mod scan;
 pub mod slices;

@@ -21,14 +21,14 @@ use table_store::{
     },
 };
 
-pub use self::{
-    lease::Lease,
-    record::{EntityPlace, FORMAT, Facts, KEY, LayoutId},
-    states::Catalog,
-};
 use self::{
     lease::Leases,
     turns::{Turn, Turns},
+};
+pub use self::{
+    lease::{Lease, lock},
+    record::{EntityPlace, FORMAT, Facts, KEY, LayoutId},
+    states::Catalog,
 };
 pub(crate) use self::{
     record::{Head, Record, State, Wholes},

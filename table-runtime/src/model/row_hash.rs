@@ -1,6 +1,6 @@
 //! Hashes of rows, by which two scans are compared.
 
-use table_store::{Properties, ValueRef};
+use table_store::{Properties, ValueRef, unstable::RowKeys};
 use twox_hash::XxHash3_128;
 
 use crate::model::entity::WRITE_ID;
@@ -21,6 +21,11 @@ impl RowHasher {
         // The length keeps `ab`, `c` apart from `a`, `bc`.
         self.number(text.len()).0.extend_from_slice(text.as_bytes());
         self
+    }
+
+    /// Adds the row of an index that leads to an entity.
+    pub fn index_row(&mut self, layout: usize, keys: (&str, &str), entity: &RowKeys) -> &mut Self {
+        self.number(layout).text(keys.0).text(keys.1).text(&entity.partition_key).text(&entity.row_key)
     }
 
     /// Adds properties, whatever their order. Leaves out write ids, which differ from write to write.

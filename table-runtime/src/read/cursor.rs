@@ -85,13 +85,6 @@ pub fn unseal<P: DeserializeOwned>(text: &str) -> Result<P, ParseCursorError> {
     postcard::from_bytes(body).map_err(|_| ParseCursorError::Damaged)
 }
 
-/// Returns the hash that binds cursors to a job over these layouts.
-pub fn hash_job<'a>(job: &str, layouts: impl IntoIterator<Item = &'a LayoutInfo>) -> u64 {
-    // Everything that is recorded of a layout, its content and prefixes included.
-    let layouts: Vec<_> = layouts.into_iter().filter_map(|layout| serde_json::to_string(layout).ok()).collect();
-    XxHash3_64::oneshot(format!("{job}\n{}", layouts.join("\n")).as_bytes())
-}
-
 /// Returns the parts of a layout on which the order of its rows depends.
 fn describe(layout: &LayoutInfo) -> String {
     let parts = |parts: &[PartInfo]| {

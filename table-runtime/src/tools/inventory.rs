@@ -35,6 +35,7 @@
 mod expected;
 mod identify;
 mod recorded;
+mod rows;
 mod sweep;
 mod verify;
 
@@ -47,8 +48,6 @@ pub use crate::model::layout::{
 };
 pub use identify::{IdentifiedRow, KeyValue};
 pub use recorded::RecordedEntity;
-pub use sweep::{SweepOptions, SweptRows};
-pub use verify::{RecordedFinding, VerifiedRows};
 
 use crate::{
     client::tables::{Record, Tables},

@@ -1,8 +1,8 @@
 //! Moving rows: out of a store, into a store, and between stores, without the entities' types.
 //!
 //! [`Tables::dump`](crate::Tables::dump) writes rows as lines of JSON, and [`Tables::load`](crate::Tables::load) reads
-//! them. Both are made of a [`RowReader`] and a [`RowWriter`], which also copy from one store to another, and of
-//! [`Line`], the form of a row in a file. All of them treat the rows of entities, of indexes and of the catalog alike, so
+//! them; [`Tables::copy_to`](crate::Tables::copy_to) copies to another store. Programs make others of a [`RowReader`], a
+//! [`RowWriter`] and of [`Line`], the form of a row in a file. All of them treat the rows of entities, of indexes and of the catalog alike, so
 //! a copy has the same indexes in the same states.
 //!
 //! # The lines
@@ -27,13 +27,16 @@
 //! The catalog is written last, so that a copy that is not complete has no index that looks ready. If programs changed
 //! the catalog during the dump, it ends with [`TransferError::CatalogChanged`].
 
+mod copy;
 mod dump;
 mod load;
 mod reader;
+mod source;
 mod writer;
 
 use std::io;
 
+pub use copy::{CopiedRows, CopyRows};
 pub use dump::Dump;
 pub use load::{Load, Loaded};
 pub use reader::{ReadPart, RowReader, Selection};
@@ -41,7 +44,10 @@ pub use reader::{ReadPart, RowReader, Selection};
 pub use table_store::{Line, TableRow};
 pub use writer::RowWriter;
 
-use table_store::{Error, PropertiesRef, RowId, RowRef, ValueRef, unstable::row_json};
+use table_store::{
+    Error, PropertiesRef, RowId, RowRef, ValueRef,
+    unstable::{observe::ObservedError, row_json},
+};
 
 use crate::{client::tables::Record, model::entity::TableEntity};
 
@@ -96,6 +102,12 @@ pub enum TransferError {
     /// A cursor is damaged.
     #[error("the cursor is damaged")]
     Cursor,
+}
+
+impl ObservedError for TransferError {
+    fn of_store(&self) -> Option<&Error> {
+        if let Self::Store(error) = self { Some(error) } else { None }
+    }
 }
 
 /// Checks that each property of a row that was read from the table can be written.

@@ -3,7 +3,6 @@
 mod batching;
 mod delete;
 mod load;
-mod pace;
 mod send;
 
 use std::{convert::Infallible, fmt, future::IntoFuture, pin::Pin};

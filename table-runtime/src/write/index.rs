@@ -128,7 +128,7 @@ pub(crate) use commit::InTheWay;
 pub(crate) use entity_write::{BegunWrite, EntityWrite, Verb};
 pub(crate) use execute::{WriteFailure, WrittenEntity, attempt, check, execute, execute_one};
 pub(crate) use leased::lifecycle_changed;
-pub(crate) use list::operations_without;
+pub(crate) use list::{ListStore, operations_without};
 #[doc(hidden)]
 pub use schema::Schema;
 pub(crate) use schema::{Encoded, EncodedRow, FoundEntity};

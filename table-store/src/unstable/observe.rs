@@ -243,17 +243,29 @@ pub fn observed<F>(running: Option<Box<Running>>, future: F) -> Observed<F> {
     Observed { future, running }
 }
 
-impl<T, F: Future<Output = Result<T>>> Future for Observed<F> {
-    type Output = Result<T>;
+/// The error of an operation.
+pub trait ObservedError {
+    /// Returns the error of the store, if it is one.
+    fn of_store(&self) -> Option<&Error>;
+}
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+impl ObservedError for Error {
+    fn of_store(&self) -> Option<&Error> {
+        Some(self)
+    }
+}
+
+impl<T, E: ObservedError, F: Future<Output = Result<T, E>>> Future for Observed<F> {
+    type Output = Result<T, E>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, E>> {
         let this = self.project();
         let Some(running) = &*this.running else { return this.future.poll(context) };
         let polled = running.poll(|| this.future.poll(context));
         if let Poll::Ready(result) = &polled
             && let Some(running) = this.running.take()
         {
-            running.end(result.as_ref().err());
+            running.end(result.as_ref().err().and_then(ObservedError::of_store));
         }
         polled
     }

@@ -152,7 +152,7 @@ pub trait ItemKind: Sync {
     fn verify<'a>(&self, tables: &'a Tables) -> Answer<'a, Vec<Finding>>;
 
     /// Builds an index.
-    fn backfill<'a>(&self, tables: &'a Tables, index: &'static str) -> Answer<'a, Backfilled>;
+    fn backfill<'a>(&self, tables: &'a Tables, index: &'static str, pages: usize) -> Answer<'a, Backfilled>;
 }
 
 /// An item that was read.
@@ -324,8 +324,8 @@ impl<I: Item> ItemKind for KindOf<I> {
         async move { tables.verify::<I>().all().await }.boxed_local()
     }
 
-    fn backfill<'a>(&self, tables: &'a Tables, index: &'static str) -> Answer<'a, Backfilled> {
-        async move { tables.backfill::<I>(index).await }.boxed_local()
+    fn backfill<'a>(&self, tables: &'a Tables, index: &'static str, pages: usize) -> Answer<'a, Backfilled> {
+        async move { tables.backfill::<I>(index).side_by_side(pages).await }.boxed_local()
     }
 }
 
@@ -885,10 +885,10 @@ pub async fn ready(kind: &dyn ItemKind, tables: &Tables) -> Result<bool> {
 ///
 /// # Errors
 /// The errors of the store; an index that is ready although there is a conflict, or not ready although there is none.
-pub async fn fill(kind: &dyn ItemKind, tables: &Tables) -> Result<bool> {
+pub async fn fill(kind: &dyn ItemKind, tables: &Tables, pages: usize) -> Result<bool> {
     let mut is_ready = true;
     for layout in &kind.layouts()[1..] {
-        let filled = kind.backfill(tables, layout.name).await?;
+        let filled = kind.backfill(tables, layout.name, pages).await?;
         ensure!(filled.ready == filled.conflicts.is_empty(), "{filled:?}");
         is_ready &= filled.ready;
     }

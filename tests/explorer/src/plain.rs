@@ -41,6 +41,8 @@ struct State {
     /// The time that sleeps have simulated.
     clock: Duration,
     reach: Reach,
+    /// Largest number of rows of a page.
+    page: usize,
 }
 
 #[derive(Clone)]
@@ -87,13 +89,20 @@ impl Plain {
     /// Returns a store without tables. Its first write is one tick after `epoch`. A transaction spans one partition.
     pub fn since(epoch: Ticks) -> Self {
         let (tables, clock, reach) = (BTreeMap::new(), Duration::ZERO, Reach::Partition);
-        Self(Arc::new(Mutex::new(State { tables, epoch, version: 0, clock, reach })))
+        Self(Arc::new(Mutex::new(State { tables, epoch, version: 0, clock, reach, page: 1000 })))
     }
 
     /// Lets each transaction of the store span these rows.
     #[must_use]
     pub fn with_reach(self, reach: Reach) -> Self {
         self.lock().reach = reach;
+        self
+    }
+
+    /// Limits the rows of a page.
+    #[must_use]
+    pub fn with_pages(self, rows: usize) -> Self {
+        self.lock().page = rows;
         self
     }
 
@@ -229,7 +238,7 @@ impl State {
             in_partitions && range.contains(&keys.1) && after.as_ref().is_none_or(|after| ***keys > *after) && holds()
         });
         let mut page = Page::default();
-        let limit = usize::try_from(scan.page).unwrap_or(usize::MAX);
+        let limit = usize::try_from(scan.page).unwrap_or(usize::MAX).min(self.page);
         while let Some((keys, stored)) = rows.next() {
             page.rows.push(stored.row(keys, scan.select.as_deref()).as_ref());
             if page.rows.len() == limit {

@@ -57,6 +57,8 @@ enum Act {
     Repair,
     /// Backfill of every index.
     Fill,
+    /// Backfill of two pages at the same time, on a store whose pages have one row.
+    FillSideBySide,
     /// Operation whose future is dropped after this many waits. Requests that it has sent may arrive at any later time.
     Dropped(&'static Act, usize),
     /// Operation whose leases end at its request of this number, and which cannot read the catalog from then on.
@@ -64,8 +66,8 @@ enum Act {
 }
 
 use Act::{
-    Bare, Both, Delete, Dropped, Extra, Fill, Insert, InsertAll, Late, Merge, Modify, ModifyOrInsert, Note, Patch,
-    PatchIf, RemoveAll, RemoveRead, Repair, Rewrapped, Update, UpsertAll,
+    Bare, Both, Delete, Dropped, Extra, Fill, FillSideBySide, Insert, InsertAll, Late, Merge, Modify, ModifyOrInsert,
+    Note, Patch, PatchIf, RemoveAll, RemoveRead, Repair, Rewrapped, Update, UpsertAll,
 };
 
 /// Outcome of an operation.
@@ -207,7 +209,7 @@ async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act) -> Outcome {
         RemoveAll(one, other) => outcome(kind.remove_all(tables, [one, other]).await),
         RemoveRead(one, other) => outcome(kind.remove_read(tables, [one, other]).await),
         Repair => outcome(kind.repair(tables).await),
-        Fill => match fill(kind, tables).await {
+        Fill | FillSideBySide => match fill(kind, tables, if act == FillSideBySide { 2 } else { 1 }).await {
             Ok(true) => Outcome::Done,
             Ok(false) => Outcome::Nothing,
             Err(error) => panic!("{error:#}"),
@@ -243,7 +245,7 @@ impl Act {
             }
             InsertAll(one, other) | UpsertAll(one, other) => vec![one.id, other.id],
             // A patch may change a pending insert, and is lost if that is aborted.
-            Patch(_) | Extra(_) | Delete(_) | RemoveAll(..) | RemoveRead(..) | Repair | Fill | Dropped(..) | Late(..) => Vec::new(),
+            Patch(_) | Extra(_) | Delete(_) | RemoveAll(..) | RemoveRead(..) | Repair | Fill | FillSideBySide | Dropped(..) | Late(..) => Vec::new(),
         }
     }
 
@@ -357,7 +359,7 @@ impl Check<'_> {
         }
         if self.visited.borrow_mut().insert(contents(&seen.store)) {
             let all = promised(self.kind, &seen.tables).await?;
-            if !is_ready && !fill(self.kind, &seen.tables).await? {
+            if !is_ready && !fill(self.kind, &seen.tables, 1).await? {
                 let shared = all.iter().any(|one| all.iter().any(|other| clashes(self.kind, one, other)));
                 ensure!(shared, "a backfill found a conflict where no two items share a value");
                 return Ok(());
@@ -478,6 +480,7 @@ fn explore_losing(
         Start::Old(items) => old_store(kind, reach, items).now_or_never(),
     };
     let plain = plain.context("a plain store does not wait")??;
+    let plain = if acts.contains(&FillSideBySide) { plain.with_pages(1) } else { plain };
     let operation = |act: Act| match act {
         // The handle gets leases, of which the store's own clock shows the end.
         Late(_, at) => staged(format!("{act:?}"), move |stage: Stage| {
@@ -798,6 +801,14 @@ const BUILDING: Sets = &[
 /// not know the row of the first.
 const REBUILDING: Sets = &[(OLD_ONE, &[Fill, Patch(1), Update(1, 2, 2)])];
 
+/// Sets in which two items are indexed at the same time.
+const SIDE_BY_SIDE: Sets = &[
+    (OLD_TWO, &[FillSideBySide]),
+    (OLD_TWINS, &[FillSideBySide]),
+    (OLD_TWO, &[FillSideBySide, Update(1, 2, 2)]),
+    (OLD_TWINS, &[FillSideBySide, Delete(1)]),
+];
+
 /// Further sets of this kind.
 const MORE_BUILDING: Sets =
     &[(OLD_ONE, &[Fill, Fill, Update(1, 2, 2)]), (OLD_TWINS, &[Fill, Update(1, 2, 2), Note(2, 7)])];
@@ -994,8 +1005,8 @@ kinds! {
     copy_in_table [DELETING] [PROPAGATING] [];
     include_in_table [DELETING] [PROPAGATING] [];
     unique_include_in_table [REINSERTING] [DELETING] [PROPAGATING];
-    pointer_elsewhere [POINTERS MERGING REBUILDING] [] [OWNERS MODIFYING];
-    unique_elsewhere [OWNERS MORE_OWNERS MERGING] [BUILDING REBUILDING] [LONG_OWNERS MORE_BUILDING MODIFYING];
+    pointer_elsewhere [POINTERS MERGING REBUILDING SIDE_BY_SIDE] [] [OWNERS MODIFYING];
+    unique_elsewhere [OWNERS MORE_OWNERS MERGING] [BUILDING REBUILDING SIDE_BY_SIDE] [LONG_OWNERS MORE_BUILDING MODIFYING];
     copy_elsewhere [PROPAGATING] [] [OVERTAKING MERGING];
     include_elsewhere [PROPAGATING MERGING] [REBUILDING] [OVERTAKING];
     unique_include_elsewhere [DELETING] [] [PROPAGATING OVERTAKING];

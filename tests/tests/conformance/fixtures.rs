@@ -256,7 +256,7 @@ pub(crate) async fn findings<E: TableEntity>(store: &Store) -> Result<Vec<Findin
     let rows = Arc::new(AtomicUsize::new(0));
     let counted = rows.clone();
     let count = move |progress: &Progress| counted.store(progress.entities + progress.index_rows, Ordering::Relaxed);
-    let found = store.tables.verify::<E>().progress(count).all().await?;
+    let found = store.tables.verify::<E>().side_by_side(1).progress(count).all().await?;
     if matches!(store.kind, Kind::Memory | Kind::Disk) && rows.load(Ordering::Relaxed) < 100 {
         let passes = store.tables.verify::<E>().memory(FEW_HASHES).all().await?;
         let sorted = |findings: &[Finding]| {

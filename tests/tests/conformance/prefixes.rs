@@ -184,7 +184,7 @@ async fn pages_and_jobs_resume_under_a_prefix(store: &Store) -> Result<()> {
     let cursors = cursors.lock().unwrap().clone();
     assert_ne!(cursors, [""; 0], "the repair has a position after each layout");
     for cursor in cursors {
-        let repaired = tables.repair::<Staff>().from(&cursor)?.await?;
+        let repaired = tables.repair::<Staff>().resume_from(&cursor)?.await?;
         assert_eq!((repaired.fixed, repaired.left), (Vec::new(), Vec::new()));
     }
     Ok(())

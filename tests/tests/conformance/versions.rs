@@ -571,7 +571,7 @@ async fn jobs_work_over_rows_of_mixed_versions(store: &Store) -> Result<()> {
     let at = (rows[0].partition_key.as_str(), rows[0].row_key.as_str());
     store.write("BooksByCopies", at, Action::Merge(damage, IfMatch::Any)).await?;
     let found = findings::<Book>(store).await?;
-    assert!(matches!(found[..], [Finding::StaleCopy { index: "copies", .. }]), "{found:?}");
+    assert!(matches!(&found[..], [Finding::StaleCopy { index, .. }] if index == "copies"), "{found:?}");
     assert!(tables.repair::<Book>().await?.left.is_empty());
     // Every index row is gone.
     for table in ["BooksByCopies", "BooksByAuthor", "BooksByIsbn"] {

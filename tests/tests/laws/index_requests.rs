@@ -386,7 +386,7 @@ async fn the_jobs_read_healthy_rows_in_pages() -> Result<()> {
     let operations = vec![Operation { row_key, action }];
     store.execute_group(&Group { table: "Customers".into(), partition_key: "0000000003".into(), operations }).await?;
     let repaired = tables.repair::<Customer>().await?;
-    assert!(matches!(&*repaired.fixed, [Finding::MissingRow { index: "name", .. }]), "{repaired:?}");
+    assert!(matches!(&*repaired.fixed, [Finding::MissingRow { index, .. }] if index == "name"), "{repaired:?}");
     let (read, wrote) = reads_and_writes(&requests);
     assert!(read <= pages + PAGES + 6 && wrote == 1, "{read} reads, {wrote} writes");
     assert_eq!(tables.verify::<Customer>().all().await?, []);

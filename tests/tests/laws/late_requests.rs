@@ -160,7 +160,7 @@ async fn run(kind: &dyn ItemKind, tables: &Tables, act: Act) -> table_runtime::R
         Act::Repair => kind.repair(tables).await.map(drop),
         Act::Backfill => {
             for layout in &kind.layouts()[1..] {
-                kind.backfill(tables, layout.name).await?;
+                kind.backfill(tables, layout.name, 1).await?;
             }
             Ok(())
         }

@@ -16,5 +16,6 @@ mod late_requests;
 mod prefixes;
 mod properties;
 mod shapes;
+mod side_by_side;
 mod type_names;
 mod write_answers;

@@ -398,7 +398,7 @@ async fn strip(kind: &dyn ItemKind, store: &Plain) -> Result<()> {
 
 async fn fill(kind: &dyn ItemKind, tables: &Tables) -> table_runtime::Result<()> {
     for layout in &kind.layouts()[1..] {
-        kind.backfill(tables, layout.name).await?;
+        kind.backfill(tables, layout.name, 1).await?;
     }
     Ok(())
 }
@@ -448,7 +448,7 @@ async fn every_backfill_is_told_the_truth_beside_others(kind: &dyn ItemKind, rea
     let mut runs = 0;
     for acts in PASSING {
         for n in 0.. {
-            let program = async |tables: &Tables| items::fill(kind, tables).await;
+            let program = async |tables: &Tables| items::fill(kind, tables, 1).await;
             let others = async |tables: &Tables| {
                 run(kind, tables, acts[0]).await?;
                 run(kind, tables, acts[1]).await
@@ -484,7 +484,7 @@ async fn every_write_beside_a_backfill_leaves_no_stale_row(kind: &dyn ItemKind, 
         let start = items::old_store(kind, reach, items).await?;
         for n in 0.. {
             let program = async |tables: &Tables| run(kind, tables, act).await;
-            let fill = async |tables: &Tables| items::fill(kind, tables).await;
+            let fill = async |tables: &Tables| items::fill(kind, tables, 1).await;
             let interrupted = interrupted(start.copy(), None, n, program, fill).await?;
             let Some(Interrupted { store, result, told }) = interrupted else { break };
             runs += 1;

@@ -2,7 +2,7 @@
 //! its answer says. After it, every index agrees with the entities, and a sweep leaves no row of one that has expired.
 
 use anyhow::{Context, Result, ensure};
-use table_runtime::{Tables, backend::Reach, inventory::SweepOptions, testing::Clocked};
+use table_runtime::{Tables, backend::Reach, testing::Clocked};
 use tests::{
     faulty::{Run, for_each_fault},
     history::{History, State},
@@ -151,7 +151,7 @@ async fn every_recorded_sweep_survives_every_fault<S: Subject>(reach: Reach) -> 
     let before = state::<S>(&start.tables()).await?;
     let program = async |tables: Tables| {
         let inventory = tables.inventory().await?;
-        let swept = inventory.sweep(&tables, &inventory.entities[0], SweepOptions::default(), |_| ()).await?;
+        let swept = inventory.sweep(&tables, &inventory.entities[0]).await?;
         Ok::<_, table_runtime::Error>((swept.found, swept.removed))
     };
     let store = async || Ok(Clocked::new(start.copy(), moment(NOW)).0);

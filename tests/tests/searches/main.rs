@@ -15,6 +15,7 @@ mod faulty_backend;
 mod group_faults;
 mod index_faults;
 mod killed_backfill;
+mod killed_jobs;
 mod killed_migration;
 mod killed_process;
 mod lifecycle_faults;

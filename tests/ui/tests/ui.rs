@@ -26,6 +26,7 @@ fn ui() {
         "groups",
         "writes",
         "lifecycle",
+        "jobs",
         "versions",
     ] {
         cases.compile_fail(format!("tests/ui/{topic}/*.rs"));

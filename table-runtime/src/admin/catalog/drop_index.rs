@@ -1,17 +1,20 @@
 //! Dropping an index: deleting its rows, and removing its record.
 
-use std::{fmt, future::IntoFuture, ops::Bound};
+use std::fmt;
 
 use table_store::{
     Error, Result, RowRef,
-    backend::{BoxFuture, KeyRange, Partitions, Scan},
+    backend::{Partitions, Scan},
     error::QueryError,
-    unstable::{observe::observed, order},
+    unstable::{observe::Running, order},
 };
 
 use super::{CatalogChange, Comparison, delete_rows, version};
 use crate::{
-    admin::jobs::{Progress, ProgressCallback},
+    admin::{
+        jobs::{Job, JobKind, JobOptions, Progress, hash_job},
+        scan::{Section, single},
+    },
     client::{
         pacing,
         tables::{Catalog, Record, State, Tables},
@@ -23,15 +26,8 @@ use crate::{
     write::index::Schema,
 };
 
-/// The drop of an index, which runs when it is awaited: see [`Tables::drop_index`].
-#[must_use = "nothing is dropped until it is awaited"]
-pub struct DropIndex<'a> {
-    dropper: Dropper,
-    on_progress: ProgressCallback<'a>,
-}
-
-/// The steps of dropping an index.
-struct Dropper {
+/// The drop of an index: see [`Tables::drop_index`].
+pub struct DropIndex {
     tables: Tables,
     schema: Schema,
     index: String,
@@ -45,27 +41,35 @@ pub struct DroppedIndex {
     pub rows: usize,
 }
 
-impl<'a> DropIndex<'a> {
-    /// Reports the progress after each page.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(report));
-        self
+impl JobKind for DropIndex {
+    type Done = DroppedIndex;
+    type Error = table_store::Error;
+    type Progress = Progress;
+
+    fn hash(&self) -> u64 {
+        hash_job("drop_index", self.schema.layouts)
+    }
+
+    fn begin(&self) -> Option<Box<Running>> {
+        self.tables.begin_operation(|| self.schema.operation("drop_index"))
+    }
+
+    async fn run(self, options: JobOptions<'_, Progress>) -> Result<DroppedIndex> {
+        if self.schema.layouts.iter().skip(1).any(|layout| layout.name == self.index) {
+            let problem =
+                format!("the struct has the index `{0}`; remove it there before `drop_index(\"{0}\")`", self.index);
+            return Err(self.refused(problem));
+        }
+        let layout = self.end().await?;
+        let rows = self.delete_rows(&layout, options).await?;
+        self.forget().await?;
+        Ok(DroppedIndex { rows })
     }
 }
 
-impl<'a> IntoFuture for DropIndex<'a> {
-    type Output = Result<DroppedIndex>;
-    type IntoFuture = BoxFuture<'a, Result<DroppedIndex>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let running = self.dropper.tables.begin_operation(|| self.dropper.schema.operation("drop_index"));
-        Box::pin(observed(running, self.dropper.run(self.on_progress)))
-    }
-}
-
-impl fmt::Debug for DropIndex<'_> {
+impl fmt::Debug for DropIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DropIndex").field("index", &self.dropper.index).finish_non_exhaustive()
+        f.debug_struct("DropIndex").field("index", &self.index).finish_non_exhaustive()
     }
 }
 
@@ -96,25 +100,12 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::Query`] if the struct has the index, or no index of this name is recorded, and the errors of the
     /// store.
-    pub fn drop_index<'a, E: TableEntity>(&self, index: &str) -> DropIndex<'a> {
-        let dropper = Dropper { tables: self.clone(), schema: Schema::of::<E>(), index: index.to_owned() };
-        DropIndex { dropper, on_progress: None }
+    pub fn drop_index<'a, E: TableEntity>(&self, index: &str) -> Job<'a, DropIndex> {
+        Job::new(DropIndex { tables: self.clone(), schema: Schema::of::<E>(), index: index.to_owned() })
     }
 }
 
-impl Dropper {
-    async fn run(self, on_progress: ProgressCallback<'_>) -> Result<DroppedIndex> {
-        if self.schema.layouts.iter().skip(1).any(|layout| layout.name == self.index) {
-            let problem =
-                format!("the struct has the index `{0}`; remove it there before `drop_index(\"{0}\")`", self.index);
-            return Err(self.refused(problem));
-        }
-        let layout = self.end().await?;
-        let rows = self.delete_rows(&layout, on_progress).await?;
-        self.forget().await?;
-        Ok(DroppedIndex { rows })
-    }
-
+impl DropIndex {
     fn refused(&self, problem: String) -> Error {
         Box::new(QueryError::new(self.schema.table().to_owned(), "key", problem)).into()
     }
@@ -192,26 +183,20 @@ impl Dropper {
     }
 
     /// Deletes all rows of the index, and returns their number.
-    async fn delete_rows(&self, layout: &RecordedLayout, mut on_progress: ProgressCallback<'_>) -> Result<usize> {
+    async fn delete_rows(&self, layout: &RecordedLayout, mut options: JobOptions<'_, Progress>) -> Result<usize> {
         let pattern = KeyPattern::recorded(layout);
-        let report = |rows: usize| {
-            if let Some(report) = &mut on_progress {
-                report(&Progress { index_rows: rows, ..Progress::default() });
-            }
-        };
-        let includes = |row: RowRef<'_>| pattern.includes(row.partition_key, row.row_key);
-        delete_rows(&self.tables, &recorded_rows(layout), includes, report).await
+        let section = Section { layout: 0, scan: recorded_rows(layout), is_slice: true };
+        let scan = options.scan(self.tables.backend(), vec![section]);
+        let includes = |_, row: RowRef<'_>| pattern.includes(row.partition_key, row.row_key);
+        let report = |rows| options.report(|| Progress { index_rows: rows, ..Progress::default() });
+        delete_rows(&self.tables, scan, includes, report).await
     }
 }
 
 /// Returns a scan of the rows of a recorded layout. Rows of other layouts may be among them.
 pub fn recorded_rows(layout: &RecordedLayout) -> Scan {
     let RecordedLayout { table, partition, row, .. } = layout;
-    let rows = if row.parts.is_empty() {
-        KeyRange { from: Bound::Included(row.prefix.clone()), to: Bound::Included(row.prefix.clone()) }
-    } else {
-        order::prefixed(&row.prefix)
-    };
+    let rows = if row.parts.is_empty() { single(&row.prefix) } else { order::prefixed(&row.prefix) };
     let partitions =
         if partition.parts.is_empty() { Partitions::One(partition.prefix.clone()) } else { Partitions::ALL };
     let select = Some(std::borrow::Cow::Borrowed(&[][..]));

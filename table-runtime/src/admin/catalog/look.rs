@@ -7,11 +7,8 @@ use super::{
     rows::{EntityRows, has_rows, has_table},
 };
 use crate::{
-    admin::jobs::LayoutScan,
-    client::{
-        pacing,
-        tables::{Catalog, Tables},
-    },
+    admin::scan::{ScannedPage, SideBySide, sections},
+    client::tables::{Catalog, Tables},
     model::layout::{KeyPattern, RecordedLayout},
     write::index::Schema,
 };
@@ -156,27 +153,35 @@ async fn has_any(tables: &Tables, layout: &RecordedLayout) -> Result<bool> {
     Ok(names.iter().any(|name| layout.has_table_of_any_unit(name)))
 }
 
+/// Returns a scan of these layouts, with pages of so many rows.
+async fn scan(
+    schema: Schema,
+    tables: &Tables,
+    layouts: impl IntoIterator<Item = usize>,
+    page: u32,
+) -> Result<SideBySide> {
+    let mut sections = sections(tables.backend(), schema.layouts, layouts).await?;
+    for section in &mut sections {
+        section.scan.page = page;
+    }
+    Ok(SideBySide::new(tables.backend().clone(), sections, 1))
+}
+
 /// Checks whether the entity's table has no entity of its kind. Entities of other kinds may share the table.
 async fn has_no_entity(schema: Schema, tables: &Tables) -> Result<bool> {
     // Without a kind and a shape, every row is an entity.
     let page = if schema.kind.is_some() || schema.shape().is_some() { limits::PAGE } else { 1 };
-    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", [0]).with_page(page);
-    while let Some(page) = scan.next().await? {
-        // A row that does not fit the struct counts as an entity.
-        if page.rows.iter().any(|row| !matches!(schema.read(row.to_row()), Ok(None))) {
-            return Ok(false);
-        }
-        pacing::yield_now().await;
-    }
-    Ok(true)
+    // A row that does not fit the struct counts as an entity.
+    let is_entity = |row: &RowRef<'_>| !matches!(schema.read(row.to_row()), Ok(None));
+    let found = scan(schema, tables, [0], page).await?.find(|page| page.rows().find(is_entity).map(drop)).await?;
+    Ok(found.is_none())
 }
 
 /// Returns the first entity of the table, among the first rows that a request returns.
 async fn first_entity(schema: Schema, tables: &Tables, catalog: &Catalog) -> Result<Option<Row>> {
     let entities = EntityRows::of(schema, catalog);
-    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", [0]);
-    let page = scan.next().await?;
-    Ok(page.and_then(|page| page.rows.iter().find(|row| entities.has(*row)).map(RowRef::to_row)))
+    let first = |page: ScannedPage| Some(page.rows().find(|row| entities.has(*row)).map(RowRef::to_row));
+    Ok(scan(schema, tables, [0], limits::PAGE).await?.find(first).await?.flatten())
 }
 
 /// Returns a row that is located where the rows of the entity would be.
@@ -188,16 +193,12 @@ async fn row_in_the_way(
 ) -> Result<Option<String>> {
     let entities = EntityRows::of(schema, catalog);
     let existing = (0..schema.layouts.len()).filter(|layout| !missing.contains(&schema.layouts[*layout].table));
-    let mut scan = LayoutScan::new(tables.backend().clone(), schema, "create", existing);
-    while let Some(page) = scan.next().await? {
+    let own = |page: ScannedPage| {
         let pattern = KeyPattern::of(&schema.layouts[page.layout]);
         let is_own = |row: &RowRef<'_>| {
             pattern.includes(row.partition_key, row.row_key) && (page.layout > 0 || entities.has(*row))
         };
-        if let Some(row) = page.rows.iter().find(is_own) {
-            return Ok(Some(row.id(&page.table).to_string()));
-        }
-        pacing::yield_now().await;
-    }
-    Ok(None)
+        page.rows().find(is_own).map(|row| row.id(&page.table).to_string())
+    };
+    scan(schema, tables, existing, limits::PAGE).await?.find(own).await
 }

@@ -1,6 +1,9 @@
 //! Rows of tables: whether there are any, to which entity they belong, and their deletion.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+};
 
 use table_store::{
     Error, Result, RowRef,
@@ -9,6 +12,7 @@ use table_store::{
 };
 
 use crate::{
+    admin::scan::{ScannedPage, SideBySide},
     client::{
         pacing,
         tables::{Catalog, Tables},
@@ -72,34 +76,37 @@ fn first_row(table: &str) -> Scan {
 }
 
 /// Deletes the rows of a scan for which the condition holds, in transactions, and returns their number. Calls `report`
-/// with the number after each page. A missing table has no rows.
+/// with the number after each page.
 pub async fn delete_rows(
     tables: &Tables,
-    scan: &Scan,
-    is_deleted: impl Fn(RowRef<'_>) -> bool + Send + Sync,
-    mut report: impl FnMut(usize) + Send,
+    mut scan: SideBySide,
+    is_deleted: impl Fn(usize, RowRef<'_>) -> bool + Send + Sync,
+    mut report: impl FnMut(usize),
 ) -> Result<usize> {
-    let (mut progress, mut count) = (ScanProgress::default(), 0);
-    while !progress.has_ended() {
-        let rows = match tables.backend().next_page(scan, &mut progress).await {
-            Err(Error::TableNotFound(_)) => return Ok(count),
-            rows => rows?,
-        };
-        let mut partitions: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for row in rows.iter().filter(|row| is_deleted(*row)) {
-            partitions.entry(row.partition_key.to_owned()).or_default().push(row.row_key.to_owned());
-        }
-        let mut deletions: Vec<BoxFuture<'_, Result<()>>> = Vec::new();
-        for (partition_key, row_keys) in &partitions {
-            for row_keys in row_keys.chunks(limits::OPERATIONS) {
-                deletions.push(Box::pin(delete(tables, &scan.table, partition_key, row_keys)));
+    let mut count = 0;
+    let work = |page: ScannedPage| -> BoxFuture<'_, _> {
+        let is_deleted = &is_deleted;
+        Box::pin(async move {
+            let mut partitions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for row in page.rows().filter(|row| is_deleted(page.layout, *row)) {
+                partitions.entry(row.partition_key.to_owned()).or_default().push(row.row_key.to_owned());
             }
-        }
-        pacing::concurrently(deletions).await?;
-        count += partitions.values().map(Vec::len).sum::<usize>();
+            let mut deletions: Vec<BoxFuture<'_, Result<()>>> = Vec::new();
+            for (partition_key, row_keys) in &partitions {
+                for row_keys in row_keys.chunks(limits::OPERATIONS) {
+                    deletions.push(Box::pin(delete(tables, &page.table, partition_key, row_keys)));
+                }
+            }
+            pacing::concurrently(deletions).await?;
+            Ok(partitions.values().map(Vec::len).sum::<usize>())
+        })
+    };
+    let done = |_: &SideBySide, deleted: usize| {
+        count += deleted;
         report(count);
-        pacing::yield_now().await;
-    }
+        ControlFlow::Continue(())
+    };
+    scan.each(&work, done).await?;
     Ok(count)
 }
 

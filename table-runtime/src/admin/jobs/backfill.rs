@@ -1,53 +1,37 @@
 //! Backfill: building an index that was added to an entity with rows.
 
-use std::{fmt, future::IntoFuture};
+use std::{fmt, ops::ControlFlow, sync::Arc};
 
-use serde::{Deserialize, Serialize};
 use table_store::{
-    ETag, Error, Result, RowRef,
+    Error, Result, RowRef,
     backend::BoxFuture,
     error::{ParseCursorError, QueryError},
-    unstable::observe::observed,
+    unstable::observe::Running,
 };
 
 use super::{
-    compare::{IndexComparison, Suspect},
+    compare::{RowComparison, Suspect},
+    described::Typed,
+    examine::{LocatedFinding, examine},
     finding::Finding,
-    hashes::{HashRange, Hashes, MEMORY},
+    hashes::Hashes,
+    job::{Comparing, Job, JobKind, JobOptions, Progress, Rehearsable, Resumable},
+    position::{JobPosition, hash_job},
     present::PresentRows,
-    progress::{Progress, ProgressCallback},
     reindex::reindex,
-    scan::{LayoutScan, ScanPosition, ScannedPage},
-    verify::LocatedFinding,
 };
 use crate::{
-    client::{pacing, tables::Tables},
-    model::{entity::TableEntity, layout::Holds},
-    read::cursor::{seal, unseal},
+    admin::scan::{RowRange, ScannedPage, SideBySide, sections},
+    client::tables::Tables,
+    model::{entity::TableEntity, layout::Holds, row_hash::RowHasher},
     write::index::{FoundEntity, Schema, Write, WrittenRow},
 };
 
-/// A backfill, which runs when it is awaited: see [`Tables::backfill`].
-#[must_use = "a backfill does nothing until it is awaited"]
-pub struct Backfill<'a> {
+/// A backfill: see [`Tables::backfill`].
+pub struct Backfill {
     tables: Tables,
     schema: Schema,
-    layout: Result<usize>,
-    /// The name to which cursors are bound.
-    job: String,
-    memory: usize,
-    resumed: Option<FilledUntil>,
-    dry_run: bool,
-    on_progress: ProgressCallback<'a>,
-}
-
-/// The content of a cursor.
-#[derive(Serialize, Deserialize)]
-struct FilledUntil {
-    pass: usize,
-    range: HashRange,
-    /// The position in the entities.
-    position: ScanPosition,
+    index: String,
 }
 
 /// The result of a backfill.
@@ -62,155 +46,129 @@ pub struct Backfilled {
     /// Entities that share a value of a unique index with another one. As long as there are any, the index is not
     /// ready: change one of the two, and run the backfill again.
     pub conflicts: Vec<Finding>,
-    /// `true` if queries may use the index from now on. A backfill that [continues](Backfill::from) an earlier one also
+    /// `true` if queries may use the index from now on. A backfill that [continues](Job::resume_from) an earlier one also
     /// counts the conflicts before its cursor, but does not list them again.
     pub ready: bool,
 }
 
-impl<'a> Backfill<'a> {
-    /// Continues an earlier backfill of the same index at its [`Progress::cursor`]. Reads the rows of the index again,
-    /// and the entities after the cursor.
-    ///
-    /// # Errors
-    /// Returns [`Error::Cursor`] for a text that is not such a cursor, for a cursor of another index, and for a cursor
-    /// from before a change of the entity's keys or indexes.
-    pub fn from(mut self, cursor: &str) -> Result<Self> {
-        let until: FilledUntil = unseal(cursor)?;
-        self.scan().check(&until.position)?;
-        // A cursor comes from outside of the program.
-        if until.pass == 0 || !until.range.is_valid() {
+impl Resumable for Backfill {}
+impl Comparing for Backfill {}
+impl Rehearsable for Backfill {}
+
+impl JobKind for Backfill {
+    type Done = Backfilled;
+    type Error = table_store::Error;
+    type Progress = Progress;
+
+    fn hash(&self) -> u64 {
+        hash_job(&format!("backfill {}", self.index), self.schema.layouts)
+    }
+
+    fn begin(&self) -> Option<Box<Running>> {
+        self.tables.begin_operation(|| self.schema.operation("backfill"))
+    }
+
+    async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<Backfilled> {
+        let backfill = self;
+        let (job, layout) = (backfill.hash(), backfill.layout()?);
+        let Backfill { tables, schema, .. } = backfill;
+        let (info, dry_run, memory) = (&schema.layouts[layout], options.dry_run, options.memory);
+        let write = Arc::new(Write::new(tables.clone(), schema)?);
+        let of = Typed::new(Arc::clone(&write), Some(layout));
+        let begun = if dry_run { None } else { Some(tables.begin_index(schema, info).await?) };
+        let version = begun.as_ref().map(ToString::to_string);
+        let resumed = options.begin()?;
+        if resumed.as_ref().is_some_and(|resumed| resumed.version != version) {
             return Err(ParseCursorError::OtherQuery.into());
         }
-        self.resumed = Some(until);
-        Ok(self)
-    }
-
-    /// Sets the number of bytes for the hashes of the index's rows: 64 MiB if it is not set. Less memory takes more
-    /// passes: see [`Tables::backfill`].
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = bytes;
-        self
-    }
-
-    /// Returns a scan of the entities.
-    fn scan(&self) -> LayoutScan {
-        LayoutScan::new(self.tables.backend().clone(), self.schema, &self.job, [0])
-    }
-
-    /// Returns the scan of a pass: after a cursor, bound to the record of a backfill that writes, and with the conflicts
-    /// of earlier passes.
-    fn scan_of_pass(
-        &self,
-        position: Option<&ScanPosition>,
-        begun: Option<&ETag>,
-        has_conflicts: bool,
-    ) -> Result<LayoutScan> {
-        let mut scan = self.scan();
-        if let Some(position) = position {
-            scan.resume_at(position.clone());
-        }
-        if let Some(begun) = begun {
-            scan.bind(begun)?;
-        }
-        if has_conflicts {
-            scan.note_conflict();
-        }
-        Ok(scan)
-    }
-
-    /// Writes nothing, and counts the entities without a row in the index.
-    pub fn dry_run(mut self) -> Self {
-        self.dry_run = true;
-        self
-    }
-
-    /// Reports the progress after each page.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(report));
-        self
-    }
-}
-
-impl<'a> IntoFuture for Backfill<'a> {
-    type Output = Result<Backfilled>;
-    type IntoFuture = BoxFuture<'a, Result<Backfilled>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let running = self.tables.begin_operation(|| self.schema.operation("backfill"));
-        Box::pin(observed(running, run(self)))
-    }
-}
-
-async fn run(mut backfill: Backfill<'_>) -> Result<Backfilled> {
-    let Backfill { schema, dry_run, memory, .. } = backfill;
-    let layout = std::mem::replace(&mut backfill.layout, Ok(0))?;
-    let (tables, info) = (&backfill.tables, &schema.layouts[layout]);
-    let write = Write::new(tables.clone(), schema)?;
-    let begun = if dry_run { None } else { Some(tables.begin_index(schema, info).await?) };
-    let (mut filled, mut progress) = (Backfilled::default(), Progress::default());
-    let (mut pass, mut range, mut position) = match backfill.resumed.take() {
-        Some(FilledUntil { pass, range, position }) => (pass, range, Some(position)),
-        None => (1, HashRange::ALL, None),
-    };
-    let mut has_conflicts = false;
-    // The rows of entities before a cursor are not compared with them.
-    let mut has_stale = position.is_some() || pass > 1;
-    loop {
-        let mut scan = backfill.scan_of_pass(position.as_ref(), begun.as_ref(), has_conflicts)?;
-        let hashes = Hashes::new(range, memory);
-        let mut present = PresentRows::read(&write, layout, hashes, position.as_ref(), dry_run).await?;
-        while let Some(page) = scan.next().await? {
-            let mut found = committed(schema, &page)?;
-            // Each pass reads all entities.
-            filled.entities += if pass == 1 { found.len() } else { 0 };
-            found.retain(|found| present.lacks(&write, found));
-            if dry_run {
-                filled.written += found.len();
-            } else {
-                if schema.layouts[layout].is_same_partition() && schema.holds(layout) != Holds::List {
-                    // No transaction could delete an entity with more rows.
-                    found.iter().try_for_each(|found| found.encoded.check_elements(&schema))?;
-                }
-                let (written, conflicts) = reindex(tables, schema, layout, found, false).await?;
+        // The rows of entities before a cursor are not compared with them.
+        let mut has_stale = resumed.is_some();
+        let mut at = resumed.unwrap_or_else(|| {
+            let all = JobPosition::of(job, options.asked(), Vec::new());
+            JobPosition { version, ..all }
+        });
+        let mut left: Option<Vec<RowRange>> = has_stale.then(|| std::mem::take(&mut at.left));
+        let (mut filled, mut progress) = (Backfilled::default(), Progress::default());
+        let pages = options.pages(tables.backend());
+        loop {
+            let hashes = Hashes::new(at.hashes, memory);
+            let present = PresentRows::read(&of, layout, hashes, left.as_deref(), (dry_run, pages)).await?;
+            let sections = sections(tables.backend(), schema.layouts, [0]).await?;
+            let mut scan = SideBySide::new(tables.backend().clone(), sections, pages);
+            if let Some(left) = &left {
+                scan = scan.within(left);
+            }
+            let (tables, write, present) = (&tables, &*write, &present);
+            let work = |page: ScannedPage| -> BoxFuture<'_, _> {
+                Box::pin(async move {
+                    let mut found = committed(schema, &page)?;
+                    let entities = found.len();
+                    let mut row_hasher = RowHasher::default();
+                    found.retain(|found| present.lacks(write, &mut row_hasher, found));
+                    if dry_run {
+                        return Ok((entities, found.len(), Vec::new()));
+                    }
+                    if info.is_same_partition() && schema.holds(layout) != Holds::List {
+                        // No transaction could delete an entity with more rows.
+                        found.iter().try_for_each(|found| found.encoded.check_elements(&schema))?;
+                    }
+                    let (written, conflicts) = reindex(tables, schema, layout, found, false).await?;
+                    Ok((entities, written, conflicts))
+                })
+            };
+            let done = |scan: &SideBySide, (entities, written, conflicts): (usize, usize, Vec<Finding>)| {
+                // Each pass reads all entities.
+                filled.entities += if at.pass == 1 { entities } else { 0 };
                 filled.written += written;
+                at.has_conflicts |= !conflicts.is_empty();
                 filled.conflicts.extend(conflicts);
-                if !filled.conflicts.is_empty() {
-                    scan.note_conflict();
-                }
+                progress.entities = filled.entities;
+                progress.findings = filled.written + filled.conflicts.len();
+                progress.fixed = if dry_run { 0 } else { filled.written };
+                (progress.pass, progress.passes) = (at.pass, at.pass + present.passes_left());
+                options.report(|| {
+                    let position = JobPosition { hashes: present.range(), left: scan.left(), ..at.clone() };
+                    Progress { cursor: position.text(), ..progress.clone() }
+                });
+                ControlFlow::Continue(())
+            };
+            scan.each(&work, done).await?;
+            has_stale |= present.has_stale();
+            match present.next_range() {
+                Some(next) => (at.pass, at.hashes, left) = (at.pass + 1, next, None),
+                None => break,
             }
-            progress.entities = filled.entities;
-            progress.findings = filled.written + filled.conflicts.len();
-            progress.fixed = if dry_run { 0 } else { filled.written };
-            (progress.pass, progress.passes) = (pass, pass + present.passes_left());
-            let range = present.range();
-            progress.cursor = scan.position().and_then(|position| seal(&FilledUntil { pass, range, position }));
-            if let Some(report) = &mut backfill.on_progress {
-                report(&progress);
-            }
-            pacing::yield_now().await;
         }
-        has_conflicts = scan.has_conflicts();
-        has_stale |= present.has_stale();
-        match present.next_range() {
-            Some(next) => (pass, range, position) = (pass + 1, next, None),
-            None => break,
+        // Other rows are read together with their entities, and a repair deletes them.
+        if has_stale && !dry_run && matches!(schema.holds(layout), Holds::Copy | Holds::Include) {
+            remove_stale(&of, (memory, pages)).await?;
         }
+        if let Some(begun) = begun.filter(|_| !at.has_conflicts) {
+            tables.complete_index(schema, info, &begun).await?;
+            filled.ready = true;
+        }
+        Ok(filled)
     }
-    // Other rows are read together with their entities, and a repair deletes them.
-    if has_stale && !dry_run && matches!(schema.holds(layout), Holds::Copy | Holds::Include) {
-        remove_stale(&write, layout, memory).await?;
+}
+
+impl Backfill {
+    /// Returns the index.
+    fn layout(&self) -> Result<usize> {
+        let Self { schema, index, .. } = self;
+        let layout = (1..schema.layouts.len()).find(|layout| schema.layouts[*layout].name == *index);
+        layout.ok_or_else(|| {
+            let names: Vec<_> = schema.layouts.iter().skip(1).map(|layout| format!("`{}`", layout.name)).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let problem = format!("there is no index `{index}`; there is {known}");
+            Error::from(Box::new(QueryError::new(schema.table().to_owned(), "key", problem)))
+        })
     }
-    if let Some(begun) = begun.filter(|_| !has_conflicts) {
-        tables.complete_index(schema, info, &begun).await?;
-        filled.ready = true;
-    }
-    Ok(filled)
 }
 
 /// Returns the entities of a page. The writer of a pending one knows the index and writes its row.
 fn committed(schema: Schema, page: &ScannedPage) -> Result<Vec<FoundEntity>> {
-    let mut found = Vec::with_capacity(page.rows.len());
-    for row in page.rows.iter().map(RowRef::to_row) {
+    let mut found = Vec::new();
+    for row in page.rows().map(RowRef::to_row) {
         found.extend(schema.read(row)?.filter(|found| found.pending.is_none()));
     }
     Ok(found)
@@ -218,26 +176,25 @@ fn committed(schema: Schema, page: &ScannedPage) -> Result<Vec<FoundEntity>> {
 
 /// Deletes the rows of an index with copies that no entity has: a program without the index has changed or deleted the
 /// entities. Readers of copies would return what these rows hold.
-async fn remove_stale(write: &Write, layout: usize, memory: usize) -> Result<()> {
-    let backend = write.tables.backend().clone();
-    let mut comparison = IndexComparison::new(backend, write.schema, "backfill", memory).of_index(layout);
-    while let Some(mut page) = comparison.next(write).await? {
-        // Pending inserts are those of writers that know the index.
-        page.suspects.retain(|suspect| matches!(suspect, Suspect::IndexRow(_)));
-        for LocatedFinding { layout, entity, row, .. } in write.findings(page).await? {
-            if let Some((keys, etag)) = row {
-                write.remove_stale(&entity, &WrittenRow { layout, keys, etag }).await?;
+async fn remove_stale(of: &Typed, (memory, pages): (usize, usize)) -> Result<()> {
+    let work = |table: String, mut suspects: Vec<Suspect>| -> BoxFuture<'_, _> {
+        Box::pin(async move {
+            // Pending inserts are those of writers that know the index.
+            suspects.retain(|suspect| matches!(suspect, Suspect::IndexRow { .. }));
+            for LocatedFinding { layout, entity, row, .. } in examine(of, &table, suspects).await? {
+                if let Some((keys, etag)) = row {
+                    of.write.remove_stale(&entity, &WrittenRow { layout, keys, etag }).await?;
+                }
             }
-        }
-        pacing::yield_now().await;
-    }
-    Ok(())
+            Ok(())
+        })
+    };
+    RowComparison::new(of, memory, pages).run(&work, |_, ()| ()).await
 }
 
-impl fmt::Debug for Backfill<'_> {
+impl fmt::Debug for Backfill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cursor = self.resumed.as_ref().and_then(seal);
-        f.debug_struct("Backfill").field("cursor", &cursor).field("dry_run", &self.dry_run).finish_non_exhaustive()
+        f.debug_struct("Backfill").field("index", &self.index).finish_non_exhaustive()
     }
 }
 
@@ -249,7 +206,7 @@ impl Tables {
     /// [`Error::IndexBuilding`] and has to run again, from the beginning. The backfill writes the rows that are missing
     /// or wrong in bulk, and gives each of their entities a new version, on the condition that the entity still has the
     /// version that was read; if the entity has changed, the backfill reads it again. A backfill can be stopped and
-    /// continued from its [cursor](Backfill::from), and it can be run again; to drop its future stops it. Await it.
+    /// continued from its [cursor](Job::resume_from), and it can be run again; to drop its future stops it. Await it.
     ///
     /// From its beginning, each program without the index whose handle has called `create` is refused with
     /// [`Error::IndexMissing`] when it writes, as soon as it renews its [lease](Tables::with_lease) of the entity: after a
@@ -269,7 +226,7 @@ impl Tables {
     /// other indexes lead to no entity; a [repair](Tables::repair) deletes them.
     ///
     /// The hashes of the index's rows take 16 bytes each, up to a bound of 64 MiB. If the index has more than 4.2
-    /// million rows, or with less [`memory`](Backfill::memory), it takes several passes, each of which reads all rows.
+    /// million rows, or with less [`memory`](Job::memory), it takes several passes, each of which reads all rows.
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};
@@ -287,17 +244,7 @@ impl Tables {
     /// Returns [`Error::Query`] if there is no index of this name, the errors of the store, errors for rows that do not
     /// fit the struct, and [`Error::LayoutChanged`], [`Error::IndexMissing`] and the errors of a migration if the struct
     /// must not write the entity any more. An entity that cannot be written ends the backfill; what was written stays.
-    pub fn backfill<'a, E: TableEntity>(&self, index: &str) -> Backfill<'a> {
-        let schema = Schema::of::<E>();
-        let layout = (1..schema.layouts.len()).find(|layout| schema.layouts[*layout].name == index);
-        let layout = layout.ok_or_else(|| {
-            let names: Vec<_> = schema.layouts.iter().skip(1).map(|layout| format!("`{}`", layout.name)).collect();
-            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            let problem = format!("there is no index `{index}`; there is {known}");
-            Error::from(Box::new(QueryError::new(schema.table().to_owned(), "key", problem)))
-        });
-        let job = format!("backfill {index}");
-        let (tables, memory, on_progress) = (self.clone(), MEMORY, None);
-        Backfill { tables, schema, layout, job, memory, resumed: None, dry_run: false, on_progress }
+    pub fn backfill<'a, E: TableEntity>(&self, index: &str) -> Job<'a, Backfill> {
+        Job::new(Backfill { tables: self.clone(), schema: Schema::of::<E>(), index: index.to_owned() })
     }
 }

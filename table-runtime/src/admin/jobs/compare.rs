@@ -1,4 +1,4 @@
-//! Comparison of an entity's rows with those of its indexes, by hashes.
+//! Comparison of entities with the rows of their indexes, by hashes.
 //!
 //! A pass reads the entities and collects a hash of each row that they should have in an index. It then reads the index
 //! rows. A row whose hash was collected is right. Any other is a *suspect*, which is examined by reads of its own. If
@@ -11,332 +11,356 @@
 //! index, the row, its entity and its content, so no other row can be found in its place. Changes meanwhile make
 //! suspects of healthy rows, which is why each is examined.
 
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{ops::ControlFlow, sync::Mutex};
 
-use serde::{Deserialize, Serialize};
 use table_store::{
-    ETag, Result, Row, RowRef,
-    backend::BoxFuture,
-    error::ParseCursorError,
-    unstable::{RowKeys, client::Client},
+    ETag, Error, Result, Row, RowRef,
+    backend::{BoxFuture, KeyRange},
+    unstable::RowKeys,
 };
 
 use super::{
+    described::Described,
     hashes::{HashRange, Hashes},
-    scan::{LayoutScan, ScanPosition, ScannedPage},
+    job::{JobOptions, Progress},
+    position::{JobPosition, Phase},
 };
 use crate::{
-    client::pacing,
+    admin::scan::{RowRange, ScannedPage, Section, SideBySide, includes, intersection},
+    client::{pacing, tables::lock},
     model::{codec::is_unreadable, layout::Holds, row_hash::RowHasher},
-    read::cursor::{seal, unseal},
-    write::index::{Encoded, EncodedRow, FoundEntity, Schema, Write},
+    write::index::{FoundEntity, ListStore},
 };
 
-/// A comparison in progress, page by page.
-pub(super) struct IndexComparison {
-    backend: Arc<Client>,
-    schema: Schema,
-    /// The indexes whose rows are compared.
-    indexes: Range<usize>,
-    job: &'static str,
+/// A comparison in progress.
+pub struct RowComparison<'c> {
+    of: &'c dyn Described,
+    partitions: KeyRange,
     memory: usize,
-    /// Number of the pass, from 1.
+    pages: usize,
+    /// What is left of the pass that an earlier job has begun.
+    resumed: Option<(Phase, Vec<RowRange>)>,
     pass: usize,
     phase: Phase,
-    scan: LayoutScan,
+    state: Mutex<State>,
+}
+
+/// What the rows of a pass have shown so far.
+struct State {
     hashes: Hashes,
     hasher: RowHasher,
-    /// The position before which an earlier job has examined all rows of this pass.
-    resumed: Option<(Phase, ScanPosition)>,
-    cursor: Option<String>,
 }
 
-/// The scans of a pass, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum Phase {
-    /// All entities: the rows that they should have.
-    Entities,
-    /// All index rows.
-    IndexRows,
-    /// Entities again, until all of those are found whose rows are missing.
-    Missing,
-}
-
-/// The content of a cursor.
-#[derive(Serialize, Deserialize)]
-struct ComparedUntil {
-    pass: usize,
-    range: HashRange,
+/// What a page has shown.
+pub struct Compared {
+    /// Number of entities that were read for the first time.
+    pub entities: usize,
+    /// Number of index rows that were read for the first time.
+    pub index_rows: usize,
+    pub pass: usize,
+    /// Number of passes, as far as it is known.
+    pub passes: usize,
+    hashes: HashRange,
     phase: Phase,
-    position: ScanPosition,
-}
-
-/// The suspects of a page.
-pub(super) struct ComparedPage {
-    pub(super) layout: usize,
-    pub(super) table: Cow<'static, str>,
-    /// Number of rows that were read for the first time.
-    pub(super) rows: usize,
-    pub(super) suspects: Vec<Suspect>,
+    left: Vec<RowRange>,
 }
 
 /// A row that may be wrong.
-pub(super) enum Suspect {
+pub enum Suspect {
     /// A row that cannot be read, or belongs to another entity or index.
-    Foreign { keys: RowKeys, problem: String },
+    Foreign { layout: usize, keys: RowKeys, problem: Error },
     /// An entity whose insert is not committed, in the version that was read.
     Pending { keys: RowKeys, etag: ETag },
     /// An entity whose rows in these indexes are missing or differ.
-    Entity { found: FoundEntity, layouts: Vec<usize> },
+    Entity { found: Box<FoundEntity>, layouts: Vec<usize> },
     /// A row of an index that no entity was found to have.
-    IndexRow(Row),
+    IndexRow { layout: usize, row: Row },
     /// A list, and the entities in it that were not found to have its value.
-    List { keys: RowKeys, members: Vec<RowKeys> },
+    List { layout: usize, keys: RowKeys, members: Vec<RowKeys> },
 }
 
-impl IndexComparison {
-    /// Returns a comparison whose cursors belong to `job`.
-    pub(super) fn new(backend: Arc<Client>, schema: Schema, job: &'static str, memory: usize) -> Self {
-        let indexes = 1..schema.layouts.len();
-        Self {
-            scan: scan(&backend, schema, job, Phase::Entities, &indexes),
-            backend,
-            schema,
-            indexes,
-            job,
-            memory,
-            pass: 1,
-            phase: Phase::Entities,
-            hashes: Hashes::new(HashRange::ALL, memory),
-            hasher: RowHasher::default(),
-            resumed: None,
-            cursor: None,
+/// What a row is for the comparison.
+enum Seen {
+    /// A row of others.
+    Other,
+    Right,
+    Suspect(Suspect),
+}
+
+/// The suspects of a page, with the number of rows that were read for the first time.
+#[derive(Default)]
+struct Suspects {
+    all: Vec<Suspect>,
+    entities: usize,
+    index_rows: usize,
+}
+
+impl Compared {
+    /// Returns the progress after the page, with all that was counted before it.
+    pub(super) fn add_to<P>(self, progress: &mut Progress, options: &JobOptions<'_, P>, job: u64) {
+        progress.entities += self.entities;
+        progress.index_rows += self.index_rows;
+        (progress.pass, progress.passes) = (self.pass, self.passes);
+        if options.on_progress.is_some() {
+            let Self { pass, hashes, phase, left, .. } = self;
+            let position = JobPosition { pass, hashes, phase, ..JobPosition::of(job, options.asked(), left) };
+            progress.cursor = position.text();
         }
     }
+}
 
-    /// Compares the rows of this index alone.
-    pub(super) fn of_index(mut self, layout: usize) -> Self {
-        self.indexes = layout..layout + 1;
-        self
+impl<'c> RowComparison<'c> {
+    /// Returns a comparison of all rows.
+    pub fn new(of: &'c dyn Described, memory: usize, pages: usize) -> Self {
+        let state = Mutex::new(State { hashes: Hashes::new(HashRange::ALL, memory), hasher: RowHasher::default() });
+        let (partitions, phase) = (KeyRange::ALL, Phase::Entities);
+        Self { of, partitions, memory, pages, resumed: None, pass: 1, phase, state }
     }
 
-    /// Sets the number of bytes for hashes.
-    pub(super) fn set_memory(&mut self, bytes: usize) {
-        self.memory = bytes;
-        self.hashes = Hashes::new(self.hashes.range(), bytes);
-    }
-
-    /// Continues after the rows that were examined before this cursor. The rows of the pass before it are read again,
-    /// to collect and to compare their hashes, and are not examined.
-    pub(super) fn resume(&mut self, cursor: &str) -> Result<(), ParseCursorError> {
-        let ComparedUntil { pass, range, phase, position } = unseal(cursor)?;
-        scan(&self.backend, self.schema, self.job, phase, &self.indexes).check(&position)?;
-        // A cursor comes from outside of the program.
-        if pass == 0 || !range.is_valid() {
-            return Err(ParseCursorError::OtherQuery);
+    /// Returns a comparison with the options of a job.
+    pub fn with<P>(of: &'c dyn Described, options: &mut JobOptions<'_, P>) -> Result<Self> {
+        let mut comparison = Self::new(of, options.memory, options.pages(of.client()));
+        comparison.partitions = options.partitions.clone();
+        if let Some(position) = options.begin()? {
+            comparison.pass = position.pass;
+            comparison.resumed = Some((position.phase, position.left));
+            comparison.state(|state| state.hashes = Hashes::new(position.hashes, options.memory));
         }
-        (self.pass, self.phase, self.cursor) = (pass, Phase::Entities, Some(cursor.to_owned()));
-        self.hashes = Hashes::new(range, self.memory);
-        self.scan = scan(&self.backend, self.schema, self.job, self.phase, &self.indexes);
-        if self.schema.has_indexes() {
-            self.resumed = Some((phase, position));
-        } else {
-            // There is nothing to compare.
-            self.scan.resume_at(position);
-        }
-        Ok(())
+        Ok(comparison)
     }
 
-    /// Returns the cursor after the last row that was examined; `None` before the first page.
-    pub(super) fn cursor(&self) -> Option<&str> {
-        self.cursor.as_deref()
+    fn state<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut lock(&self.state))
     }
 
-    /// Returns the number of the pass, and the number of passes as far as it is known.
-    pub(super) fn passes(&self) -> (usize, usize) {
-        (self.pass, self.pass + self.hashes.passes_left())
-    }
-
-    /// Returns the next page; `None` at the end.
-    pub(super) async fn next(&mut self, write: &Write) -> Result<Option<ComparedPage>> {
+    /// Compares all rows. Does the work on the suspects of each page, and calls `done` after it.
+    pub async fn run<'w, T: Send + 'w>(
+        &mut self,
+        work: &'w (dyn Fn(String, Vec<Suspect>) -> BoxFuture<'w, Result<T>> + Send + Sync + 'w),
+        mut done: impl FnMut(Compared, T),
+    ) -> Result<()> {
         loop {
-            let is_complete = self.phase == Phase::Missing && self.hashes.unmarked() == 0;
-            let page = if is_complete { None } else { self.scan.next().await? };
-            match page {
-                Some(page) => return self.compare(write, &page).await.map(Some),
-                None if self.begin_next_phase() => {}
-                None => return Ok(None),
+            let mut scan = self.scan().await?;
+            let own = &*self;
+            let compare = move |page: ScannedPage| -> BoxFuture<'_, Result<_>> {
+                Box::pin(async move {
+                    let Suspects { all, entities, index_rows } = own.compare(&page).await?;
+                    Ok((entities, index_rows, work(page.table.into_owned(), all).await?))
+                })
+            };
+            if !own.is_complete() {
+                scan.each(&compare, |scan, (entities, index_rows, output)| {
+                    let (hashes, left_passes) = own.state(|state| (state.hashes.range(), state.hashes.passes_left()));
+                    let (phase, left) = own.left(scan);
+                    let (pass, passes) = (own.pass, own.pass + left_passes);
+                    done(Compared { entities, index_rows, pass, passes, hashes, phase, left }, output);
+                    if own.is_complete() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
+                .await?;
             }
+            if !self.begin_next_phase() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Checks whether all rows of the phase that matter were found.
+    fn is_complete(&self) -> bool {
+        self.phase == Phase::Missing && self.state(|state| state.hashes.unmarked() == 0)
+    }
+
+    /// Returns the scan of the phase.
+    async fn scan(&mut self) -> Result<SideBySide> {
+        let sections = self.of.sections(self.phase).await?;
+        let within = |section: Section| {
+            let is_of_entities = self.phase != Phase::IndexRows || self.of.place(section.layout).is_same_partition;
+            if is_of_entities { section.within(&self.partitions) } else { Some(section) }
+        };
+        let sections = sections.into_iter().filter_map(within).collect();
+        let scan = SideBySide::new(self.of.client().clone(), sections, self.pages);
+        // Two scans have to see all rows of the pass, whatever was examined before. The third collects nothing.
+        let is_only = self.phase == Phase::Entities && !self.of.has_indexes();
+        match &self.resumed {
+            Some((phase, left)) if *phase == self.phase && (is_only || *phase == Phase::Missing) => {
+                let scan = scan.within(left);
+                self.resumed = None;
+                Ok(scan)
+            }
+            _ => Ok(scan),
         }
     }
 
     /// Begins the scan after the one that has ended. Returns false if there is none.
     fn begin_next_phase(&mut self) -> bool {
         self.phase = match self.phase {
-            Phase::Entities if !self.schema.has_indexes() => return false,
+            Phase::Entities if !self.of.has_indexes() => return false,
             Phase::Entities => {
-                self.hashes.sort();
+                self.state(|state| state.hashes.sort());
                 Phase::IndexRows
             }
             Phase::IndexRows => {
-                self.hashes.keep_unmarked();
+                self.state(|state| state.hashes.keep_unmarked());
                 Phase::Missing
             }
             Phase::Missing => {
-                let Some(range) = self.hashes.next_range() else { return false };
-                self.hashes = Hashes::new(range, self.memory);
+                let Some(range) = self.state(|state| state.hashes.next_range()) else { return false };
+                self.state(|state| state.hashes = Hashes::new(range, self.memory));
                 self.pass += 1;
                 self.resumed = None;
                 Phase::Entities
             }
         };
-        self.scan = scan(&self.backend, self.schema, self.job, self.phase, &self.indexes);
-        // The third scan collects nothing, so it can begin in the middle.
-        if self.phase == Phase::Missing
-            && let Some((Phase::Missing, position)) = self.resumed.take()
-        {
-            self.scan.resume_at(position);
-        }
         true
     }
 
-    async fn compare(&mut self, write: &Write, page: &ScannedPage) -> Result<ComparedPage> {
-        let lists = read_lists(write, page).await?;
-        let mut suspects = Vec::new();
-        let mut examined = 0;
-        for (at, row) in page.rows.iter().enumerate() {
-            let is_examined = self.is_examined(page, row);
-            examined += usize::from(is_examined);
-            let suspect = match (self.phase, lists.get(at)) {
-                (Phase::Entities, _) => self.collect(row).filter(|_| self.pass == 1),
-                (Phase::IndexRows, Some(members)) => self.compare_list(page.layout, row, members),
-                (Phase::IndexRows, None) => self.compare_row(page.layout, row),
-                (Phase::Missing, _) => self.find_missing(row),
-            };
-            suspects.extend(suspect.filter(|_| !is_examined));
+    /// Returns the rows that are neither done nor were done by the job that this one continues.
+    fn left(&self, scan: &SideBySide) -> (Phase, Vec<RowRange>) {
+        match &self.resumed {
+            Some((phase, left)) if self.phase < *phase => (*phase, left.clone()),
+            Some((phase, left)) if self.phase == *phase => (self.phase, intersection(left, &scan.left())),
+            _ => (self.phase, scan.left()),
         }
-        if examined < page.rows.len()
-            && let Some(position) = self.scan.position()
-        {
-            let (pass, range, phase) = (self.pass, self.hashes.range(), self.phase);
-            self.cursor = seal(&ComparedUntil { pass, range, phase, position });
-        }
-        let is_first = self.pass == 1 && self.phase != Phase::Missing;
-        let rows = if is_first { page.rows.len() - examined } else { 0 };
-        Ok(ComparedPage { layout: page.layout, table: page.table.clone(), rows, suspects })
     }
 
     /// Checks whether the job that this one continues has examined a row.
     fn is_examined(&self, page: &ScannedPage, row: RowRef<'_>) -> bool {
-        self.resumed.as_ref().is_some_and(|(phase, position)| {
-            self.phase < *phase
-                || self.phase == *phase && position.is_after(page.layout, &page.table, row.partition_key, row.row_key)
+        self.resumed.as_ref().is_some_and(|(phase, left)| {
+            let keys = (row.partition_key, row.row_key);
+            self.phase < *phase || self.phase == *phase && !includes(left, page.layout, &page.table, keys)
         })
     }
 
+    async fn compare(&self, page: &ScannedPage) -> Result<Suspects> {
+        let lists = if self.phase == Phase::IndexRows { read_lists(self.of, page).await? } else { Vec::new() };
+        let (mut lists, mut suspects) = (lists.into_iter(), Suspects::default());
+        let state = &mut *lock(&self.state);
+        for row in page.rows() {
+            let list = lists.next().flatten();
+            let compared = match self.phase {
+                Phase::Entities => self.collect(state, &page.table, row),
+                Phase::IndexRows => self.compare_row(state, page, row, list),
+                Phase::Missing => self.find_missing(state, &page.table, row),
+            };
+            if matches!(compared, Seen::Other) || self.is_examined(page, row) {
+                continue;
+            }
+            if self.pass == 1 && self.phase != Phase::Missing {
+                *(if self.phase == Phase::Entities { &mut suspects.entities } else { &mut suspects.index_rows }) += 1;
+            }
+            if let Seen::Suspect(suspect) = compared {
+                suspects.all.push(suspect);
+            }
+        }
+        Ok(suspects)
+    }
+
     /// Collects the hashes of the rows that an entity should have.
-    fn collect(&mut self, row: RowRef<'_>) -> Option<Suspect> {
-        match self.schema.read(row.to_row()) {
-            Ok(None) => None,
-            Err(problem) => Some(Suspect::Foreign { keys: row.keys(), problem: problem.to_string() }),
+    fn collect(&self, state: &mut State, table: &str, row: RowRef<'_>) -> Seen {
+        let suspect = match self.of.read(table, row.to_row()) {
+            Ok(None) => return Seen::Other,
+            Err(problem) => Some(Suspect::Foreign { layout: 0, keys: row.keys(), problem }),
             Ok(Some(found)) if found.pending.is_some() => {
                 Some(Suspect::Pending { keys: row.keys(), etag: found.row.etag })
             }
             Ok(Some(found)) => {
-                for row in self.expected_rows(&found.encoded) {
-                    let hash = self.hash_expected(row, &found.encoded);
-                    self.hashes.add(hash);
+                for row in self.of.expected(&found.encoded) {
+                    let hash = self.of.hash_expected(&mut state.hasher, row, &found.encoded.primary.keys);
+                    state.hashes.add(hash);
                 }
                 None
             }
-        }
-    }
-
-    /// Returns the rows that an entity should have in the indexes that are compared.
-    fn expected_rows<'e>(&self, encoded: &'e Encoded) -> impl Iterator<Item = &'e EncodedRow> + use<'e> {
-        let indexes = self.indexes.clone();
-        encoded.index_rows.iter().filter(move |row| indexes.contains(&row.layout))
-    }
-
-    fn hash_expected(&mut self, row: &EncodedRow, encoded: &Encoded) -> u128 {
-        self.schema.hash_expected(&mut self.hasher, row, &encoded.primary.keys)
-    }
-
-    fn compare_row(&mut self, layout: usize, row: RowRef<'_>) -> Option<Suspect> {
-        let owner = match self.schema.owner(layout, row) {
-            Ok(owner) => owner,
-            Err(problem) => return self.foreign(layout, row, problem.to_string()),
         };
-        let hash = self.schema.hash_stored(&mut self.hasher, layout, row, &owner);
-        (self.hashes.covers(hash) && !self.hashes.mark(hash)).then(|| Suspect::IndexRow(row.to_row()))
+        suspect.filter(|_| self.pass == 1).map_or(Seen::Right, Seen::Suspect)
     }
 
-    fn compare_list(
-        &mut self,
-        layout: usize,
+    /// Compares a row of an index.
+    fn compare_row(
+        &self,
+        state: &mut State,
+        page: &ScannedPage,
         row: RowRef<'_>,
-        members: &Result<Vec<String>, String>,
-    ) -> Option<Suspect> {
-        let members = match members {
-            Ok(members) => members,
-            Err(problem) => return self.foreign(layout, row, problem.clone()),
+        list: Option<Result<Vec<String>>>,
+    ) -> Seen {
+        let layout = match self.of.layout(page.layout, &page.table, row) {
+            Ok(Some(layout)) => layout,
+            Ok(None) => return Seen::Other,
+            Err(problem) => return foreign(state, page.layout, row, problem),
         };
-        let mut wrong = Vec::new();
-        for member in members {
-            let entity = row.with_row_key(member);
-            let hash = self.schema.hash_stored(&mut self.hasher, layout, row, &entity);
-            if self.hashes.covers(hash) && !self.hashes.mark(hash) {
-                wrong.push(entity);
+        let owners = match list {
+            Some(members) => {
+                members.map(|members| members.iter().map(|member| row.with_row_key(member)).collect::<Vec<_>>())
             }
+            None => self.of.owner(layout, row).map(|owner| vec![owner]),
+        };
+        let owners = match owners {
+            Ok(owners) => owners,
+            Err(problem) => return foreign(state, layout, row, problem),
+        };
+        let mut wrong = owners;
+        wrong.retain(|owner| {
+            if !self.partitions.contains(&owner.partition_key) {
+                return false;
+            }
+            let hash = self.of.hash_stored(&mut state.hasher, layout, row, owner);
+            state.hashes.covers(hash) && !state.hashes.mark(hash)
+        });
+        if wrong.is_empty() || !self.of.is_known(layout) {
+            return Seen::Right;
         }
-        (!wrong.is_empty()).then(|| Suspect::List { keys: row.keys(), members: wrong })
-    }
-
-    /// Returns a row that leads to no entity, in the one pass whose range has the hash of its keys.
-    fn foreign(&mut self, layout: usize, row: RowRef<'_>, problem: String) -> Option<Suspect> {
-        let hash = self.hasher.number(layout).text(row.partition_key).text(row.row_key).finish();
-        self.hashes.covers(hash).then(|| Suspect::Foreign { keys: row.keys(), problem })
+        Seen::Suspect(match self.of.place(layout).holds {
+            Holds::List => Suspect::List { layout, keys: row.keys(), members: wrong },
+            _ => Suspect::IndexRow { layout, row: row.to_row() },
+        })
     }
 
     /// Returns the entity if rows that it should have are among those that were not found.
-    fn find_missing(&mut self, row: RowRef<'_>) -> Option<Suspect> {
+    fn find_missing(&self, state: &mut State, table: &str, row: RowRef<'_>) -> Seen {
         // The first scan reported rows that cannot be read, and pending inserts.
-        let found = self.schema.read(row.to_row()).ok().flatten().filter(|found| found.pending.is_none())?;
+        let found = self.of.read(table, row.to_row()).ok().flatten().filter(|found| found.pending.is_none());
+        let Some(found) = found else { return Seen::Other };
         let mut layouts = Vec::new();
-        for row in self.expected_rows(&found.encoded) {
-            let hash = self.hash_expected(row, &found.encoded);
-            if self.hashes.mark(hash) {
+        for row in self.of.expected(&found.encoded) {
+            let hash = self.of.hash_expected(&mut state.hasher, row, &found.encoded.primary.keys);
+            if state.hashes.mark(hash) {
                 layouts.push(row.layout);
             }
         }
         layouts.dedup();
-        (!layouts.is_empty()).then_some(Suspect::Entity { found, layouts })
+        if layouts.is_empty() {
+            return Seen::Right;
+        }
+        Seen::Suspect(Suspect::Entity { found: Box::new(found), layouts })
     }
 }
 
-/// Returns the members of each list of a page, or the error if they cannot be read. Reads the further rows of lists
-/// that have several. Returns nothing for the rows of other layouts.
-pub(super) async fn read_lists(write: &Write, page: &ScannedPage) -> Result<Vec<Result<Vec<String>, String>>> {
-    if write.schema.holds(page.layout) != Holds::List {
+/// Returns a row that leads to no entity, in the one pass whose range has the hash of its keys.
+fn foreign(state: &mut State, layout: usize, row: RowRef<'_>, problem: Error) -> Seen {
+    let hash = state.hasher.number(layout).text(row.partition_key).text(row.row_key).finish();
+    if !state.hashes.covers(hash) {
+        return Seen::Right;
+    }
+    Seen::Suspect(Suspect::Foreign { layout, keys: row.keys(), problem })
+}
+
+/// Returns the members of each list of a page, or the error if they cannot be read; `None` for each other row. Reads the
+/// further rows of lists that have several.
+pub(super) async fn read_lists(of: &dyn Described, page: &ScannedPage) -> Result<Vec<Option<Result<Vec<String>>>>> {
+    if !of.has_lists() {
         return Ok(Vec::new());
     }
-    let mut reads: Vec<BoxFuture<'_, _>> = Vec::with_capacity(page.rows.len());
-    for row in page.rows.iter() {
+    let mut reads: Vec<BoxFuture<'_, _>> = Vec::new();
+    for row in page.rows() {
+        let layout = of.layout(page.layout, &page.table, row).ok().flatten();
+        let is_list = layout.is_some_and(|layout| of.place(layout).holds == Holds::List);
         reads.push(Box::pin(async move {
-            match write.list_members_from(row).await {
-                Err(problem) if is_unreadable(&problem) => Ok(Err(problem.to_string())),
-                members => members.map(Ok),
+            if !is_list {
+                return Ok(None);
+            }
+            match (ListStore { backend: of.client(), table: &page.table }).members_from(row).await {
+                Err(problem) if is_unreadable(&problem) => Ok(Some(Err(problem))),
+                members => members.map(|members| Some(Ok(members))),
             }
         }));
     }
     pacing::concurrently(reads).await
-}
-
-/// Returns the scan of a phase.
-fn scan(backend: &Arc<Client>, schema: Schema, job: &str, phase: Phase, indexes: &Range<usize>) -> LayoutScan {
-    let layouts = match phase {
-        Phase::Entities | Phase::Missing => 0..1,
-        Phase::IndexRows => indexes.clone(),
-    };
-    LayoutScan::new(backend.clone(), schema, job, layouts)
 }

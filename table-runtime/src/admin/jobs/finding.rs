@@ -1,6 +1,6 @@
 //! Problems of an index.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use table_store::{RowId, error::UniqueViolationError};
 
@@ -17,7 +17,7 @@ pub enum Finding {
     /// An entity without its row in the index. A repair writes the row.
     MissingRow {
         /// The index.
-        index: &'static str,
+        index: Cow<'static, str>,
         /// The missing row.
         row: RowId,
         /// The entity.
@@ -26,7 +26,7 @@ pub enum Finding {
     /// A row that points to an entity which is missing or has another value. Readers skip it. A repair deletes it.
     StaleRow {
         /// The index.
-        index: &'static str,
+        index: Cow<'static, str>,
         /// The row; of a list, the row that names the entity.
         row: RowId,
         /// The entity that the row points to.
@@ -35,7 +35,7 @@ pub enum Finding {
     /// A copy, or a row with included properties, that differs from its entity. A repair writes it again.
     StaleCopy {
         /// The index.
-        index: &'static str,
+        index: Cow<'static, str>,
         /// The row.
         row: RowId,
         /// The entity.
@@ -45,7 +45,7 @@ pub enum Finding {
     /// a person has to decide which of the two is right.
     TwoOwners {
         /// The index.
-        index: &'static str,
+        index: Cow<'static, str>,
         /// The row of the value.
         row: RowId,
         /// The entity that the row does not point to.
@@ -58,7 +58,7 @@ pub enum Finding {
     /// with these keys cannot be written.
     Foreign {
         /// The index; `None` for a row among the entities.
-        index: Option<&'static str>,
+        index: Option<Cow<'static, str>>,
         /// The row.
         row: RowId,
         /// The reason why the row cannot be read.
@@ -70,14 +70,14 @@ impl Finding {
     /// Returns the finding for an entity whose row in a unique index cannot be written.
     pub(super) fn two_owners(violation: UniqueViolationError) -> Self {
         let UniqueViolationError { index, row, entity, owner, .. } = violation;
-        Self::TwoOwners { index, row, entity, owner }
+        Self::TwoOwners { index: index.into(), row, entity, owner }
     }
 
     /// Returns the index; `None` for a problem of an entity's own row.
-    pub const fn index(&self) -> Option<&'static str> {
+    pub fn index(&self) -> Option<&str> {
         match self {
             Self::Pending { .. } => None,
-            Self::Foreign { index, .. } => *index,
+            Self::Foreign { index, .. } => index.as_deref(),
             Self::MissingRow { index, .. }
             | Self::StaleRow { index, .. }
             | Self::StaleCopy { index, .. }

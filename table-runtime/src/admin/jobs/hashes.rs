@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 /// Memory of a job for hashes unless its option sets another: 4,194,304 hashes of 16 bytes.
-pub(super) const MEMORY: usize = 64 << 20;
+pub const MEMORY: usize = 64 << 20;
 
 /// The number of values of the leading half of a hash, by which ranges are bounded.
 const VALUES: u128 = 1 << 64;
 
 /// A range of hashes: those of one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct HashRange {
+pub struct HashRange {
     from: u64,
     /// The end, exclusive; `None` for the last range.
     to: Option<u64>,
@@ -18,10 +18,10 @@ pub(super) struct HashRange {
 
 impl HashRange {
     /// The range of all hashes.
-    pub(super) const ALL: Self = Self { from: 0, to: None };
+    pub const ALL: Self = Self { from: 0, to: None };
 
     /// Checks whether the range, which may come from a cursor, has any values.
-    pub(super) fn is_valid(self) -> bool {
+    pub fn is_valid(self) -> bool {
         self.to.is_none_or(|to| self.from < to)
     }
 
@@ -104,7 +104,6 @@ impl Hashes {
     /// Sorts the hashes. From now on they can be marked, and none can be added.
     pub(super) fn sort(&mut self) {
         self.all.sort_unstable();
-        self.all.dedup();
         self.unmark();
     }
 
@@ -114,15 +113,16 @@ impl Hashes {
         self.marks.resize(self.all.len().div_ceil(64), 0);
     }
 
-    /// Marks a hash. Returns false if it is not in the set.
+    /// Marks a hash, once for each time that it was added. Returns false if it is not in the set.
     pub(super) fn mark(&mut self, hash: u128) -> bool {
-        let Ok(at) = self.all.binary_search(&hash) else { return false };
-        let (word, bit) = (&mut self.marks[at / 64], 1 << (at % 64));
-        if *word & bit == 0 {
-            *word |= bit;
+        let first = self.all.partition_point(|own| *own < hash);
+        let equal = self.all[first..].iter().take_while(|own| **own == hash).count();
+        let is_marked = |at: &usize| self.marks[at / 64] & (1 << (at % 64)) != 0;
+        if let Some(at) = (first..first + equal).find(|at| !is_marked(at)) {
+            self.marks[at / 64] |= 1 << (at % 64);
             self.unmarked -= 1;
         }
-        true
+        equal > 0
     }
 
     /// Keeps the hashes that are not marked.

@@ -8,6 +8,8 @@
 //! index may have given the entity its value back since, and has not written the row again. So each row that writers
 //! release by its version gets a new version first, and the release fails.
 
+use std::{ops::ControlFlow, sync::Mutex};
+
 use table_store::{
     ETag, Result,
     backend::{BoxFuture, Group, Operation},
@@ -16,11 +18,12 @@ use table_store::{
 
 use super::{
     compare::read_lists,
+    described::Typed,
     hashes::{HashRange, Hashes},
-    scan::{LayoutScan, ScanPosition, ScannedPage},
 };
 use crate::{
-    client::pacing,
+    admin::scan::{RowRange, ScannedPage, SideBySide, includes, sections},
+    client::{pacing, tables::lock},
     model::row_hash::RowHasher,
     write::index::{FoundEntity, Write, WriteAnswer, fence},
 };
@@ -28,8 +31,7 @@ use crate::{
 /// The rows that an index has, in one range of hashes.
 pub(super) struct PresentRows {
     layout: usize,
-    hashes: Hashes,
-    hasher: RowHasher,
+    hashes: Mutex<Hashes>,
 }
 
 /// A row that was read.
@@ -40,52 +42,57 @@ struct FencedRow {
 }
 
 impl PresentRows {
-    /// Reads the rows of an index.
+    /// Reads the rows of an index, so many pages at the same time.
     ///
-    /// `done` is the position in the entities before which an earlier job has written all rows. Their rows are left
-    /// out.
+    /// `left` are the entities of which an earlier job has not written all rows. The rows of others are left out.
     pub(super) async fn read(
-        write: &Write,
+        of: &Typed,
         layout: usize,
         hashes: Hashes,
-        done: Option<&ScanPosition>,
-        dry_run: bool,
+        left: Option<&[RowRange]>,
+        (dry_run, pages): (bool, usize),
     ) -> Result<Self> {
-        let mut present = Self { layout, hashes, hasher: RowHasher::default() };
-        let is_released = write.schema.before_commit().any(|other| other == layout);
-        let mut scan = LayoutScan::new(write.tables.backend().clone(), write.schema, "backfill", [layout]);
-        while let Some(page) = scan.next().await? {
-            let rows = present.rows(write, &page, done).await?;
-            if is_released && !dry_run {
-                present.fence(write, rows).await?;
-            } else {
-                for row in rows {
-                    present.hashes.add(row.hash);
-                }
+        let write = &*of.write;
+        let present = Self { layout, hashes: Mutex::new(hashes) };
+        let is_fenced = !dry_run && write.schema.before_commit().any(|other| other == layout);
+        let client = write.tables.backend();
+        let sections = sections(client, write.schema.layouts, [layout]).await?;
+        let work = |page: ScannedPage| -> BoxFuture<'_, _> {
+            let present = &present;
+            Box::pin(async move {
+                let rows = present.rows(of, &page, left).await?;
+                if is_fenced { present.fence(write, rows).await } else { Ok(rows) }
+            })
+        };
+        let done = |_: &SideBySide, rows: Vec<FencedRow>| {
+            for row in rows {
+                lock(&present.hashes).add(row.hash);
             }
-            pacing::yield_now().await;
-        }
-        present.hashes.sort();
+            ControlFlow::Continue(())
+        };
+        SideBySide::new(client.clone(), sections, pages).each(&work, done).await?;
+        lock(&present.hashes).sort();
         Ok(present)
     }
 
     /// Returns the rows of a page, once for each entity to which a row leads. Rows that cannot be read lead to none.
-    async fn rows(&mut self, write: &Write, page: &ScannedPage, done: Option<&ScanPosition>) -> Result<Vec<FencedRow>> {
-        let (schema, table) = (&write.schema, write.schema.table());
+    async fn rows(&self, of: &Typed, page: &ScannedPage, left: Option<&[RowRange]>) -> Result<Vec<FencedRow>> {
+        let write = &*of.write;
         let is_done = |entity: &RowKeys| {
-            done.is_some_and(|position| position.is_after(0, table, &entity.partition_key, &entity.row_key))
+            let table = write.table_of(entity).unwrap_or_else(|_| write.schema.table().into());
+            let keys = (&*entity.partition_key, &*entity.row_key);
+            left.is_some_and(|left| !includes(left, 0, &table, keys))
         };
-        let lists = read_lists(write, page).await?;
-        let mut rows = Vec::with_capacity(page.rows.len());
-        for (at, row) in page.rows.iter().enumerate() {
-            let entities: Vec<_> = if let Some(members) = lists.get(at) {
-                members.iter().flatten().map(|member| row.with_row_key(member)).collect()
-            } else {
-                schema.owner(page.layout, row).into_iter().collect()
+        let mut lists = read_lists(of, page).await?.into_iter();
+        let (mut rows, mut hasher) = (Vec::new(), RowHasher::default());
+        for row in page.rows() {
+            let entities: Vec<_> = match lists.next().flatten() {
+                Some(members) => members.iter().flatten().map(|member| row.with_row_key(member)).collect(),
+                None => write.schema.owner(page.layout, row).into_iter().collect(),
             };
             for entity in entities.iter().filter(|entity| !is_done(entity)) {
-                let hash = schema.hash_stored(&mut self.hasher, page.layout, row, entity);
-                if self.hashes.covers(hash) {
+                let hash = write.schema.hash_stored(&mut hasher, page.layout, row, entity);
+                if lock(&self.hashes).covers(hash) {
                     rows.push(FencedRow { keys: row.keys(), etag: row.etag.clone(), hash });
                 }
             }
@@ -93,8 +100,8 @@ impl PresentRows {
         Ok(rows)
     }
 
-    /// Gives rows a new version, and adds those for which that was possible.
-    async fn fence(&mut self, write: &Write, rows: Vec<FencedRow>) -> Result<()> {
+    /// Gives rows a new version, and returns those for which that was possible.
+    async fn fence(&self, write: &Write, rows: Vec<FencedRow>) -> Result<Vec<FencedRow>> {
         let table = write.schema.layouts[self.layout].table;
         let mut fences: Vec<BoxFuture<'_, _>> = Vec::new();
         let in_one_partition = |one: &FencedRow, other: &FencedRow| one.keys.partition_key == other.keys.partition_key;
@@ -105,43 +112,41 @@ impl PresentRows {
                 let (partition_key, operations) =
                     (rows[0].keys.partition_key.clone(), rows.iter().map(operation).collect());
                 let answer = write.send(&Group { table: table.into(), partition_key, operations }).await?;
-                Ok(if matches!(answer, WriteAnswer::Done(_)) { rows } else { &[] })
+                Ok(std::iter::repeat_n(matches!(answer, WriteAnswer::Done(_)), rows.len()))
             }));
         }
-        for row in pacing::concurrently(fences).await?.into_iter().flatten() {
-            self.hashes.add(row.hash);
-        }
-        Ok(())
+        let is_done: Vec<_> = pacing::concurrently(fences).await?.into_iter().flatten().collect();
+        Ok(rows.into_iter().zip(is_done).filter_map(|(row, is_done)| is_done.then_some(row)).collect())
     }
 
     /// Checks whether the entity should have rows that this pass has to write.
-    pub(super) fn lacks(&mut self, write: &Write, found: &FoundEntity) -> bool {
+    pub(super) fn lacks(&self, write: &Write, hasher: &mut RowHasher, found: &FoundEntity) -> bool {
         let entity = &found.encoded.primary.keys;
-        let mut lacks = false;
+        let (mut present, mut lacks) = (lock(&self.hashes), false);
         for row in found.encoded.rows_in(self.layout) {
-            let hash = write.schema.hash_expected(&mut self.hasher, row, entity);
-            lacks |= self.hashes.covers(hash) && !self.hashes.mark(hash);
+            let hash = write.schema.hash_expected(hasher, row, entity);
+            lacks |= present.covers(hash) && !present.mark(hash);
         }
         lacks
     }
 
     /// Returns the range of hashes of this pass.
-    pub(super) const fn range(&self) -> HashRange {
-        self.hashes.range()
+    pub(super) fn range(&self) -> HashRange {
+        lock(&self.hashes).range()
     }
 
     /// Returns the number of passes that are left, as far as it is known.
     pub(super) fn passes_left(&self) -> usize {
-        self.hashes.passes_left()
+        lock(&self.hashes).passes_left()
     }
 
     /// Checks whether there were rows that no entity was found to have.
     pub(super) fn has_stale(&self) -> bool {
-        self.hashes.unmarked() > 0
+        lock(&self.hashes).unmarked() > 0
     }
 
     /// Returns the range of the next pass; `None` if there is none.
     pub(super) fn next_range(&self) -> Option<HashRange> {
-        self.hashes.next_range()
+        lock(&self.hashes).next_range()
     }
 }

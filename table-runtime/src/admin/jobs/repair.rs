@@ -1,34 +1,30 @@
 //! Repair: fixing the problems that crashes left, with the steps of writers.
 
-use std::{collections::HashSet, fmt, future::IntoFuture};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 use table_store::{
     ETag, Result,
     backend::BoxFuture,
-    unstable::{RowKeys, observe::observed},
+    unstable::{RowKeys, observe::Running},
 };
 
 use super::{
-    compare::IndexComparison,
+    compare::{Compared, RowComparison, Suspect},
+    described::Typed,
+    examine::{LocatedFinding, examine},
     finding::Finding,
-    hashes::MEMORY,
-    progress::{Progress, ProgressCallback},
+    job::{Comparing, Job, JobKind, JobOptions, OfPartitions, Progress, Resumable},
+    position::hash_job,
     reindex::reindex,
-    verify::LocatedFinding,
 };
 use crate::{
-    client::{pacing, tables::Tables},
+    client::tables::Tables,
     model::entity::TableEntity,
     write::index::{Schema, Write, WrittenRow},
 };
 
-/// A repair, which runs when it is awaited: see [`Tables::repair`].
-#[must_use = "a repair does nothing until it is awaited"]
-pub struct Repair<'a> {
-    write: Result<Write>,
-    comparison: IndexComparison,
-    on_progress: ProgressCallback<'a>,
-}
+/// A repair: see [`Tables::repair`].
+pub struct Repair(Result<Write>);
 
 /// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,68 +40,62 @@ pub struct Repaired {
     pub left: Vec<Finding>,
 }
 
-impl<'a> Repair<'a> {
-    /// Continues an earlier repair of the same entity at its [`Progress::cursor`]. The rows of the same pass are read
-    /// again, to compare them with the rest. They are neither examined nor counted again.
-    ///
-    /// # Errors
-    /// Returns [`Error::Cursor`](crate::Error::Cursor) for a text that is not such a cursor, and for a cursor from before a
-    /// change of the entity's keys or indexes.
-    pub fn from(mut self, cursor: &str) -> Result<Self> {
-        self.comparison.resume(cursor)?;
-        Ok(self)
+impl Resumable for Repair {}
+impl Comparing for Repair {}
+impl OfPartitions for Repair {}
+
+impl JobKind for Repair {
+    type Done = Repaired;
+    type Error = table_store::Error;
+    type Progress = Progress;
+
+    fn hash(&self) -> u64 {
+        self.0.as_ref().map_or(0, |write| hash_job("repair", write.schema.layouts))
     }
 
-    /// Sets the number of bytes for the hashes of index rows: 64 MiB if it is not set. Less memory takes more passes:
-    /// see [`Tables::verify`].
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.comparison.set_memory(bytes);
-        self
+    fn begin(&self) -> Option<Box<Running>> {
+        self.0.as_ref().ok().and_then(|write| write.begin("repair"))
     }
 
-    /// Reports the progress after each page.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(report));
-        self
-    }
-}
-
-impl<'a> IntoFuture for Repair<'a> {
-    type Output = Result<Repaired>;
-    type IntoFuture = BoxFuture<'a, Result<Repaired>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let running = self.write.as_ref().ok().and_then(|write| write.begin("repair"));
-        Box::pin(observed(running, run(self)))
-    }
-}
-
-async fn run(Repair { write, mut comparison, mut on_progress }: Repair<'_>) -> Result<Repaired> {
-    let write = write?;
-    let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
-    while let Some(page) = comparison.next(&write).await? {
-        progress.add(page.layout, page.rows, &comparison);
-        let mut reindexed = Reindexed::new();
-        for located in write.findings(page).await? {
-            match write.fix(&located, &mut reindexed).await? {
-                None => repaired.fixed.push(located.finding),
-                Some(left) => repaired.left.push(left),
+    async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<Repaired> {
+        let repair = self;
+        let job = repair.hash();
+        let write = Arc::new(repair.0?);
+        let of = Typed::new(Arc::clone(&write), None);
+        let (mut repaired, mut progress) = (Repaired::default(), Progress::default());
+        let mut comparison = RowComparison::with(&of, &mut options)?;
+        let (of, write) = (&of, &*write);
+        let work = |table: String, suspects: Vec<Suspect>| -> BoxFuture<'_, _> {
+            Box::pin(async move {
+                let (mut reindexed, mut fixed) = (Reindexed::new(), Vec::new());
+                for located in examine(of, &table, suspects).await? {
+                    let left = write.fix(&located, &mut reindexed).await?;
+                    fixed.push((located.finding, left));
+                }
+                Ok(fixed)
+            })
+        };
+        let done = |compared: Compared, fixed: Vec<(Finding, Option<Finding>)>| {
+            compared.add_to(&mut progress, &options, job);
+            for (finding, left) in fixed {
+                match left {
+                    None => repaired.fixed.push(finding),
+                    Some(left) => repaired.left.push(left),
+                }
             }
-        }
-        progress.findings = repaired.fixed.len() + repaired.left.len();
-        progress.fixed = repaired.fixed.len();
-        if let Some(report) = &mut on_progress {
-            report(&progress);
-        }
-        pacing::yield_now().await;
+            progress.findings = repaired.fixed.len() + repaired.left.len();
+            progress.fixed = repaired.fixed.len();
+            options.report(|| progress.clone());
+        };
+        comparison.run(&work, done).await?;
+        repaired.entities = progress.entities;
+        Ok(repaired)
     }
-    repaired.entities = progress.entities;
-    Ok(repaired)
 }
 
-impl fmt::Debug for Repair<'_> {
+impl fmt::Debug for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Repair").field("cursor", &self.comparison.cursor()).finish_non_exhaustive()
+        f.debug_struct("Repair").finish_non_exhaustive()
     }
 }
 
@@ -132,13 +122,12 @@ impl Tables {
     ///
     /// # Errors
     /// The store's errors. Problems that were fixed before an error stay fixed.
-    pub fn repair<'a, E: TableEntity>(&self) -> Repair<'a> {
+    pub fn repair<'a, E: TableEntity>(&self) -> Job<'a, Repair> {
         self.repair_schema(Schema::of::<E>())
     }
 
-    pub(crate) fn repair_schema<'a>(&self, schema: Schema) -> Repair<'a> {
-        let comparison = IndexComparison::new(self.backend().clone(), schema, "repair", MEMORY);
-        Repair { write: Write::new(self.clone(), schema), comparison, on_progress: None }
+    pub(crate) fn repair_schema<'a>(&self, schema: Schema) -> Job<'a, Repair> {
+        Job::new(Repair(Write::new(self.clone(), schema)))
     }
 }
 

@@ -1,22 +1,37 @@
 //! Sweep: removing entities that have expired, or that were put into the bin long ago.
 
-use std::{borrow::Cow, collections::HashSet, fmt, future::IntoFuture, ops::Bound, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+    fmt,
+    marker::PhantomData,
+    ops::{Bound, ControlFlow},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use futures_util::stream;
 use table_store::{
-    Error, Result, Row, Ticks,
-    backend::{BoxFuture, KeyRange, Partitions},
-    unstable::{observe::observed, order},
+    Error, Result, Row, RowId, Ticks,
+    backend::{BoxFuture, KeyRange, Partitions, Scan},
+    unstable::{RowKeys, client::Client, observe::Running, order},
 };
 
-use super::scan::{LayoutScan, Narrowed, all_rows};
+use super::{
+    job::{Job, JobKind, JobOptions, OfPartitions, Rehearsable, Resumable, Sharded},
+    position::{JobPosition, hash_job},
+};
 use crate::{
-    client::{pacing, tables::Tables},
+    admin::scan::{ScannedPage, Section, SideBySide, all_rows, sections},
+    client::{
+        pacing,
+        tables::{Tables, lock},
+    },
     model::{
         codec::is_unreadable,
         key::hash::bucket,
-        layout::{Encoding, Holds, LayoutInfo, PartInfo},
-        lifecycle::{SoftDelete, Sweepable, Sweepings},
+        layout::{Encoding, Holds, LayoutInfo, Lifecycle, PartInfo},
+        lifecycle::{HasBin, Sweepable, Sweepings},
     },
     write::{
         bulk::is_of_entity,
@@ -24,26 +39,71 @@ use crate::{
     },
 };
 
-/// Closure that receives the progress.
-type SweepCallback<'a> = Option<Box<dyn FnMut(&SweepProgress) + Send + 'a>>;
-
-/// A sweep, which runs when it is awaited: see [`Tables::sweep`].
-#[must_use = "a sweep does nothing until it is awaited"]
+/// A sweep: see [`Tables::sweep`], and [`Inventory::sweep`](crate::inventory::Inventory::sweep).
 pub struct Sweep<'a, E> {
-    tables: Tables,
-    schema: Schema,
+    of: Result<Arc<dyn Sweeping>>,
+    job: u64,
     /// The least time in the bin after which an entity is removed.
     in_bin: Option<Duration>,
-    dry_run: bool,
-    resumed: Option<String>,
-    on_progress: SweepCallback<'a>,
-    entity: std::marker::PhantomData<fn() -> E>,
+    on_found: Option<Mutex<FoundCallback<'a>>>,
+    entity: PhantomData<fn() -> E>,
 }
 
-/// The progress of a sweep. It is reported after each page of up to 1000 rows.
+/// The function that receives the entities that are removed.
+type FoundCallback<'a> = Box<dyn FnMut(&RowId) + Send + 'a>;
+
+/// Entities of which some are removed.
+pub trait Sweeping: Send + Sync {
+    fn client(&self) -> &Arc<Client>;
+
+    fn lifecycle(&self) -> Lifecycle<'_>;
+
+    /// Returns the rows to read, of which those of the layout 0 are entities.
+    fn sections<'s>(&'s self, sweepings: Sweepings<'s>) -> BoxFuture<'s, Result<Vec<Section>>>;
+
+    /// Returns the keys of the entity to which a row that was read belongs.
+    fn owner(&self, layout: usize, row: &Row) -> Result<RowKeys>;
+
+    /// Reads this entity; `None` if the sweep does not remove it.
+    fn read<'s>(
+        &'s self,
+        layout: usize,
+        table: Cow<'static, str>,
+        row: Row,
+        sweepings: Sweepings<'s>,
+    ) -> BoxFuture<'s, Result<Option<FoundEntity>>>;
+
+    /// Returns the location of an entity.
+    fn row_id(&self, table: &str, found: &FoundEntity) -> RowId;
+
+    /// Removes entities of a table in the versions that were read.
+    fn remove<'s>(&'s self, table: &'s str, found: Vec<FoundEntity>) -> BoxFuture<'s, Result<Removals>>;
+
+    /// Checks whether programs still write the entities as they are described.
+    fn is_current(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async { Ok(true) })
+    }
+
+    /// Begins an operation of a user; `None` if nobody observes it.
+    fn begin(&self) -> Option<Box<Running>> {
+        None
+    }
+}
+
+/// The removals of a page.
+#[derive(Default)]
+pub struct Removals {
+    pub removed: usize,
+    /// Number of entities that could not be removed. Other writers renewed or removed the others first.
+    pub left: usize,
+    /// Number of those whose keys cannot be computed, by the index.
+    pub unknown: BTreeMap<String, usize>,
+}
+
+/// The result of a sweep, and its progress after each page of up to 1000 rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SweepProgress {
+pub struct Swept {
     /// Number of entities that were found to have expired, or to be in the bin for long enough.
     pub found: usize,
     /// Number of them that were removed: 0 for a dry run. Other writers renewed or removed the others meanwhile.
@@ -53,65 +113,163 @@ pub struct SweepProgress {
     /// Number of entities that could not be removed, for instance because a row of one of their indexes is damaged. The
     /// traces have the errors.
     pub left: usize,
-    /// The cursor from which the sweep continues if it is stopped now. Everything before it is done. `None` before the first
-    /// row.
+    /// Number of those whose keys in an index, such as `Post.title`, a sweep [by the
+    /// catalog](crate::inventory::Inventory::sweep) could not compute: its field is stored in a form of the program's own, a
+    /// row without the property is read with a default, or the row has an older version. [`Tables::sweep`] removes them.
+    pub unknown: BTreeMap<String, usize>,
+    /// True if the catalog's record of the entity has changed since the inventory was taken. The sweep ended there. Take the
+    /// inventory again for the rest.
+    pub is_outdated: bool,
+    /// The cursor from which the sweep [continues](Job::resume_from) if it is stopped now. Everything before it is done.
+    /// `None` before the first row.
     pub cursor: Option<String>,
 }
 
 impl<'a, E> Sweep<'a, E> {
-    /// Finds the entities, and removes none of them.
-    pub fn dry_run(mut self) -> Self {
-        self.dry_run = true;
-        self
-    }
-
-    /// Continues an earlier sweep of the same entity at its [`SweepProgress::cursor`].
-    ///
-    /// # Errors
-    /// When it is awaited, the sweep returns [`Error::Cursor`] for a text that is not such a cursor, and for a cursor from
-    /// before a change of the entity's keys or indexes.
-    pub fn from(mut self, cursor: &str) -> Self {
-        self.resumed = Some(cursor.to_owned());
-        self
-    }
-
-    /// Reports the progress after each page.
-    pub fn progress(mut self, report: impl FnMut(&SweepProgress) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(report));
-        self
-    }
-
-    /// Removes also the entities that were [put into the bin](Tables::soft_delete) at least this long ago.
-    pub fn deleted_before(mut self, age: Duration) -> Self
-    where
-        E: SoftDelete,
-    {
-        self.in_bin = Some(age);
-        self
+    pub(crate) fn new(of: Result<Arc<dyn Sweeping>>, job: u64) -> Self {
+        Self { of, job, in_bin: None, on_found: None, entity: PhantomData }
     }
 }
 
-impl<'a, E> IntoFuture for Sweep<'a, E> {
-    type Output = Result<SweepProgress>;
-    type IntoFuture = BoxFuture<'a, Result<SweepProgress>>;
+impl<E> Resumable for Sweep<'_, E> {}
+impl<E> Rehearsable for Sweep<'_, E> {}
+impl<E> OfPartitions for Sweep<'_, E> {}
+impl<E> Sharded for Sweep<'_, E> {}
 
-    fn into_future(self) -> Self::IntoFuture {
-        let Self { tables, schema, in_bin, dry_run, resumed, on_progress, .. } = self;
-        let running = tables.begin_operation(|| schema.operation("sweep"));
-        Box::pin(observed(running, run(tables, schema, (in_bin, dry_run), resumed, on_progress)))
+impl<'s, E> JobKind for Sweep<'s, E> {
+    type Done = Swept;
+    type Error = table_store::Error;
+    type Progress = Swept;
+
+    fn hash(&self) -> u64 {
+        self.job
+    }
+
+    fn begin(&self) -> Option<Box<Running>> {
+        self.of.as_ref().ok().and_then(|of| of.begin())
+    }
+
+    async fn run(self, mut options: JobOptions<'_, Swept>) -> Result<Swept> {
+        let Sweep { of, job, in_bin, on_found, .. } = self;
+        let of = &*of?;
+        let now = of.client().earliest();
+        let sweepings = Sweepings { lifecycle: of.lifecycle(), in_bin, now };
+        if sweepings.condition().is_none() {
+            return Ok(Swept::default());
+        }
+        let sections = of.sections(sweepings).await?;
+        // A cursor of the rows of an index has no meaning for those of the entities.
+        options.layout = sections.first().map_or(0, |section| section.layout);
+        let resumed = options.begin()?;
+        let (partitions, shard, dry_run) = (options.partitions.clone(), options.shard, options.dry_run);
+        let is_own = move |keys: &RowKeys| {
+            let key = &keys.partition_key;
+            partitions.contains(key) && shard.is_none_or(|shard| shard.has(key))
+        };
+        // The rows of an index have other partition keys than their entities.
+        let mut scan = if options.layout == 0 {
+            options.scan(of.client(), sections)
+        } else {
+            SideBySide::new(of.client().clone(), sections, options.pages(of.client()))
+        };
+        if let Some(resumed) = &resumed {
+            scan = scan.within(&resumed.left);
+        }
+        let work = |page: ScannedPage| -> BoxFuture<'_, _> {
+            let (is_own, on_found) = (&is_own, &on_found);
+            Box::pin(async move {
+                let mut swept = Swept::default();
+                if !of.is_current().await? {
+                    swept.is_outdated = true;
+                    return Ok(swept);
+                }
+                // An answer of the service may have set the clock back.
+                let sweepings = Sweepings { now: now.min(of.client().earliest()), ..sweepings };
+                let mut reads: Vec<BoxFuture<'_, Result<Option<FoundEntity>>>> = Vec::new();
+                for row in page.rows() {
+                    let (row, table) = (row.to_row(), page.table.clone());
+                    reads.push(Box::pin(async move {
+                        if page.layout > 0 && !is_own(&of.owner(page.layout, &row)?) {
+                            return Ok(None);
+                        }
+                        of.read(page.layout, table, row, sweepings).await
+                    }));
+                }
+                let mut found = Vec::new();
+                for read in pacing::in_waves(reads.into_iter()).await {
+                    match read {
+                        Ok(entity) => found.extend(entity),
+                        Err(error) if is_unreadable(&error) => swept.unreadable += 1,
+                        Err(error) => return Err(error),
+                    }
+                }
+                // A stale row of the index may lead to an entity to which another one leads too.
+                let mut seen = HashSet::new();
+                found.retain(|entity: &FoundEntity| seen.insert(entity.encoded.primary.keys.clone()));
+                swept.found = found.len();
+                if let Some(on_found) = on_found {
+                    for entity in &found {
+                        (lock(on_found))(&of.row_id(&page.table, entity));
+                    }
+                }
+                if !dry_run {
+                    let Removals { removed, left, unknown } = of.remove(&page.table, found).await?;
+                    (swept.removed, swept.left, swept.unknown) = (removed, left, unknown);
+                }
+                Ok(swept)
+            })
+        };
+        let (mut swept, asked) = (Swept::default(), options.asked());
+        let done = |scan: &SideBySide, page: Swept| {
+            let Swept { found, removed, unreadable, left, unknown, is_outdated, .. } = page;
+            if is_outdated {
+                swept.is_outdated = true;
+                return ControlFlow::Break(());
+            }
+            swept.found += found;
+            swept.removed += removed;
+            swept.unreadable += unreadable;
+            swept.left += left;
+            for (index, count) in unknown {
+                *swept.unknown.entry(index).or_default() += count;
+            }
+            // A page that found the inventory outdated was not swept.
+            if !swept.is_outdated {
+                swept.cursor = JobPosition::of(job, asked.clone(), scan.left()).text();
+                options.report(|| swept.clone());
+            }
+            ControlFlow::Continue(())
+        };
+        scan.each(&work, done).await?;
+        Ok(swept)
+    }
+}
+
+impl<'a, E> Job<'a, Sweep<'a, E>> {
+    /// Calls the function with each entity that was found, before it is removed.
+    pub fn found(self, found: impl FnMut(&RowId) + Send + 'a) -> Self {
+        self.with(|sweep, _| sweep.on_found = Some(Mutex::new(Box::new(found))))
+    }
+
+    /// Removes also the entities that were [put into the bin](Tables::soft_delete) at least this long ago.
+    pub fn deleted_before(self, age: Duration) -> Self
+    where
+        E: HasBin,
+    {
+        self.with(|sweep, _| sweep.in_bin = Some(age))
     }
 }
 
 impl<E> fmt::Debug for Sweep<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sweep").field("table", &self.schema.table()).finish_non_exhaustive()
+        f.debug_struct("Sweep").field("in_bin", &self.in_bin).finish_non_exhaustive()
     }
 }
 
 impl Tables {
     /// Removes the entities that have expired, with their index rows: those whose time in the field of
     /// `#[table(expires = field)]` has passed by the store's clock. Readers do not see them in any case; the sweep frees their
-    /// storage. [`deleted_before`](Sweep::deleted_before) empties the bin as well.
+    /// storage. [`deleted_before`](Job::deleted_before) empties the bin as well.
     ///
     /// It removes each entity in the version that it has read, with the steps of a [`delete`](Self::delete). So it runs
     /// beside writers at any time, and never removes an entity that was renewed meanwhile. To drop its future does no harm.
@@ -150,74 +308,11 @@ impl Tables {
     ///
     /// # Errors
     /// Returns the store's errors, those of removals as [`Error::Bulk`]. What was removed before stays removed.
-    pub fn sweep<'a, E: Sweepable>(&self) -> Sweep<'a, E> {
-        Sweep {
-            tables: self.of_primary(),
-            schema: Schema::of::<E>(),
-            in_bin: None,
-            dry_run: false,
-            resumed: None,
-            on_progress: None,
-            entity: std::marker::PhantomData,
-        }
+    pub fn sweep<'a, E: Sweepable>(&self) -> Job<'a, Sweep<'a, E>> {
+        let schema = Schema::of::<E>();
+        let of = Write::new(self.of_primary(), schema).map(|write| Arc::new(write) as _);
+        Job::new(Sweep::new(of, hash_job("sweep", schema.layouts)))
     }
-}
-
-async fn run(
-    tables: Tables,
-    schema: Schema,
-    (in_bin, dry_run): (Option<Duration>, bool),
-    resumed: Option<String>,
-    mut on_progress: SweepCallback<'_>,
-) -> Result<SweepProgress> {
-    let write = Write::new(tables.clone(), schema)?;
-    let now = tables.backend().earliest();
-    let sweepings = Sweepings { lifecycle: schema.lifecycle, in_bin, now };
-    if sweepings.condition().is_none() {
-        return Ok(SweepProgress::default());
-    }
-    let by_index = match index_of(&schema, now).filter(|_| in_bin.is_none()) {
-        // An index that is being built does not have all entities.
-        Some((layout, narrowed)) if write.is_ready(layout).await? => Some((layout, narrowed)),
-        _ => None,
-    };
-    let (layout, narrowed) = by_index.unwrap_or_else(|| (0, expired_rows(&schema, sweepings)));
-    let job = format!("sweep {}", schema.layouts[layout].name);
-    let mut scan = LayoutScan::new(tables.backend().clone(), schema, &job, [layout]).narrowed(Some(narrowed));
-    if let Some(cursor) = resumed {
-        scan.resume(&cursor)?;
-    }
-    let mut progress = SweepProgress::default();
-    while let Some(page) = scan.next().await? {
-        // An answer of the service may have set the clock back.
-        let sweepings = Sweepings { now: now.min(tables.backend().earliest()), ..sweepings };
-        let mut found = Vec::new();
-        let mut reads: Vec<BoxFuture<'_, Result<Option<FoundEntity>>>> = Vec::new();
-        for row in page.rows.iter() {
-            reads.push(Box::pin(write.swept(layout, page.table.clone(), row.to_row(), sweepings)));
-        }
-        for read in pacing::in_waves(reads.into_iter()).await {
-            match read {
-                Ok(entity) => found.extend(entity),
-                Err(error) if is_unreadable(&error) => progress.unreadable += 1,
-                Err(error) => return Err(error),
-            }
-        }
-        // A stale row of the index may lead to an entity to which another one leads too.
-        let mut seen = HashSet::new();
-        found.retain(|entity: &FoundEntity| seen.insert(entity.encoded.primary.keys.clone()));
-        progress.found += found.len();
-        if !dry_run {
-            let (removed, left) = remove(&tables, schema, found).await?;
-            (progress.removed, progress.left) = (progress.removed + removed, progress.left + left);
-        }
-        progress.cursor = scan.cursor();
-        if let Some(report) = &mut on_progress {
-            report(&progress);
-        }
-        pacing::yield_now().await;
-    }
-    Ok(progress)
 }
 
 /// Removes entities in the versions that were read. Returns the number of those that it removed, and of those that could not
@@ -243,41 +338,80 @@ async fn remove(tables: &Tables, schema: Schema, found: Vec<FoundEntity>) -> Res
     }
 }
 
-impl Write {
-    /// Reads the entity to which a row of a layout belongs; `None` if the sweep does not remove it.
-    async fn swept(
-        &self,
+/// The entities of one type.
+impl Sweeping for Write {
+    fn client(&self) -> &Arc<Client> {
+        self.tables.backend()
+    }
+
+    fn lifecycle(&self) -> Lifecycle<'_> {
+        self.schema.lifecycle
+    }
+
+    fn sections<'s>(&'s self, sweepings: Sweepings<'s>) -> BoxFuture<'s, Result<Vec<Section>>> {
+        Box::pin(async move {
+            let schema = &self.schema;
+            if let Some((layout, scans)) = index_of(schema, sweepings.now).filter(|_| sweepings.in_bin.is_none())
+                // An index that is being built does not have all entities.
+                && self.is_ready(layout).await?
+            {
+                return Ok(scans.into_iter().map(|scan| Section { layout, scan, is_slice: false }).collect());
+            }
+            let mut sections = sections(self.backend(), schema.layouts, [0]).await?;
+            for section in &mut sections {
+                section.scan.filter = sweepings.condition();
+            }
+            Ok(sections)
+        })
+    }
+
+    fn owner(&self, layout: usize, row: &Row) -> Result<RowKeys> {
+        self.schema.owner(layout, row.as_ref())
+    }
+
+    fn read<'s>(
+        &'s self,
         layout: usize,
         table: Cow<'static, str>,
         row: Row,
-        sweepings: Sweepings<'_>,
-    ) -> Result<Option<FoundEntity>> {
-        let found = if layout == 0 {
-            // The time is read before the rest of the row, which may have another kind.
-            if !sweepings.include(&table, row.as_ref())? {
-                return Ok(None);
-            }
-            self.schema.read(row)?
-        } else {
-            match self.entity(&self.schema.owner(layout, row.as_ref())?).await? {
-                Some(found) if sweepings.include(self.schema.table(), found.row.as_ref())? => Some(found),
-                _ => None,
-            }
-        };
-        // A pending insert is not the sweep's: its writer commits it, or a repair removes it.
-        Ok(found.filter(|found| found.pending.is_none()))
+        sweepings: Sweepings<'s>,
+    ) -> BoxFuture<'s, Result<Option<FoundEntity>>> {
+        Box::pin(async move {
+            let found = if layout == 0 {
+                // The time is read before the rest of the row, which may have another kind.
+                if !sweepings.include(&table, row.as_ref())? {
+                    return Ok(None);
+                }
+                self.schema.read(row)?
+            } else {
+                match self.entity(&self.schema.owner(layout, row.as_ref())?).await? {
+                    Some(found) if sweepings.include(self.schema.table(), found.row.as_ref())? => Some(found),
+                    _ => None,
+                }
+            };
+            // A pending insert is not the sweep's: its writer commits it, or a repair removes it.
+            Ok(found.filter(|found| found.pending.is_none()))
+        })
+    }
+
+    fn row_id(&self, _table: &str, found: &FoundEntity) -> RowId {
+        Self::row_id(self, &found.encoded.primary.keys)
+    }
+
+    fn remove<'s>(&'s self, _table: &'s str, found: Vec<FoundEntity>) -> BoxFuture<'s, Result<Removals>> {
+        Box::pin(async {
+            let (removed, left) = remove(&self.tables, self.schema, found).await?;
+            Ok(Removals { removed, left, unknown: BTreeMap::new() })
+        })
+    }
+
+    fn begin(&self) -> Option<Box<Running>> {
+        Self::begin(self, "sweep")
     }
 }
 
-/// Returns the rows of the entity's own layout that the sweep removes.
-fn expired_rows(schema: &Schema, sweepings: Sweepings<'_>) -> Narrowed {
-    let layout = &schema.layouts[0];
-    let all = all_rows(layout, layout.table.into());
-    Narrowed { partitions: vec![all.partitions], rows: all.rows, filter: sweepings.condition() }
-}
-
 /// Returns an index that has the time before any other value, and its rows of entities that have expired.
-fn index_of(schema: &Schema, now: Ticks) -> Option<(usize, Narrowed)> {
+fn index_of(schema: &Schema, now: Ticks) -> Option<(usize, Vec<Scan>)> {
     let name = schema.lifecycle.expires?;
     let field = schema.fields.iter().find(|field| field.name == name)?.field;
     let is_used = |layout: &LayoutInfo| {
@@ -290,20 +424,23 @@ fn index_of(schema: &Schema, now: Ticks) -> Option<(usize, Narrowed)> {
     layouts.into_iter().find_map(|(number, layout)| Some((number, expired_index_rows(layout, field, now)?)))
 }
 
-fn expired_index_rows(layout: &LayoutInfo, field: &str, now: Ticks) -> Option<Narrowed> {
+fn expired_index_rows(layout: &LayoutInfo, field: &str, now: Ticks) -> Option<Vec<Scan>> {
     let all = all_rows(layout, layout.table.into());
     let is_time = |part: &PartInfo| part.field == field && part.kind == "time";
     if let Some(first) = layout.partition.first().filter(|first| is_time(first)) {
         let partitions = until(first, layout.partition_prefix, now)?;
-        return Some(Narrowed { partitions: vec![Partitions::Range(partitions)], rows: all.rows, filter: None });
+        return Some(vec![Scan { partitions: Partitions::Range(partitions), ..all }]);
     }
     let ([only], Some(first)) = (layout.partition, layout.row.first().filter(|first| is_time(first))) else {
         return None;
     };
     let (count, prefix) = (only.parsed().hash?, layout.partition_prefix);
-    let partition = |number| Partitions::One(format!("{prefix}{}", bucket(number, count)));
     let rows = until(first, layout.row_prefix, now)?;
-    Some(Narrowed { partitions: (0..count).map(partition).collect(), rows, filter: None })
+    let scan = |number| {
+        let partitions = Partitions::One(format!("{prefix}{}", bucket(number, count)));
+        Scan { partitions, rows: rows.clone(), ..all.clone() }
+    };
+    Some((0..count).map(scan).collect())
 }
 
 /// Returns the keys whose first part is a time until now.

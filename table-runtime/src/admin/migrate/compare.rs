@@ -1,111 +1,123 @@
-//! Comparison of two places by hashes.
+//! The two places of a migration, as a comparison has them: the rows of the new place are those that the entities of the old
+//! one should have.
 
-use std::collections::HashMap;
-
-use table_store::{Result, RowRef, error::QueryError, unstable::RowKeys};
-
-use crate::{
-    admin::{catalog::EntityRows, jobs::ScannedPage},
-    model::{entity, row_hash::RowHasher},
-    write::index::{EncodedRow, Schema},
+use std::{
+    slice,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-/// Hashes of the rows that the new place should have: of their contents, by those of their keys.
-#[derive(Default)]
-pub(super) struct Expected {
-    contents: HashMap<u128, u128>,
-    hasher: RowHasher,
+use table_store::{
+    Result, Row, RowId, RowRef, ValueRef,
+    backend::BoxFuture,
+    unstable::{RowKeys, client::Client},
+};
+
+use super::copy::Copier;
+use crate::{
+    admin::{
+        jobs::{Described, Phase, RowPlace},
+        scan::{Section, sections},
+    },
+    model::{entity, layout::Holds, row_hash::RowHasher},
+    write::index::{Encoded, EncodedRow, FoundEntity},
+};
+
+/// The entities of the old place, and their rows in the new one.
+pub(super) struct Moved<'c> {
+    copier: &'c Copier<'c>,
+    has_pending: AtomicBool,
 }
 
-/// Differences between the rows that the new place should have and those that it has.
-pub(super) struct Differences {
-    /// Rows that are missing or have other contents.
-    missing: Expected,
-    /// Number of entities that the new place should have.
-    entities: usize,
-    /// Number of rows that the new place should not have.
-    superfluous: usize,
-    /// True if there are pending inserts, of a run that was stopped.
-    has_pending: bool,
-}
-
-impl Expected {
-    /// Adds the row of an entity.
-    ///
-    /// # Errors
-    /// Returns an error if another entity has the same keys.
-    pub(super) fn add(&mut self, schema: &Schema, row: &EncodedRow) -> Result<()> {
-        let RowKeys { partition_key, row_key } = &row.keys;
-        let keys = self.hasher.text(partition_key).text(row_key).finish();
-        let contents = self.hasher.properties(row.properties.iter()).finish();
-        if self.contents.insert(keys, contents).is_none() {
-            return Ok(());
-        }
-        let problem = format!(
-            "two old entities get the new key (PartitionKey='{partition_key}',RowKey='{row_key}'); convert them to \
-             entities with different keys"
-        );
-        Err(Box::new(QueryError::new(schema.table().to_owned(), "key", problem)).into())
-    }
-}
-
-impl Differences {
-    pub(super) fn new(expected: Expected) -> Self {
-        let entities = expected.contents.len();
-        Self { missing: expected, entities, superfluous: 0, has_pending: false }
+impl<'c> Moved<'c> {
+    pub(super) const fn new(copier: &'c Copier<'c>) -> Self {
+        Self { copier, has_pending: AtomicBool::new(false) }
     }
 
-    /// Compares a page of the new place. Returns the keys of the entities that it should not have, or not with these
-    /// contents.
-    pub(super) fn compare(&mut self, entities: &EntityRows, page: &ScannedPage) -> Result<Vec<RowKeys>> {
-        let mut removals = Vec::new();
-        for row in page.rows.iter().filter(|row| entities.has(*row)) {
-            // A pending insert is one of a run that was stopped. The entity counts as missing.
-            if entity::is_pending(&page.table, row)? {
-                self.has_pending = true;
-                continue;
-            }
-            let Expected { contents, hasher } = &mut self.missing;
-            let keys = hasher.text(row.partition_key).text(row.row_key).finish();
-            match contents.get(&keys) {
-                Some(expected) if *expected == hasher.properties(row.properties).finish() => {
-                    contents.remove(&keys);
-                }
-                Some(_) => removals.push(RowRef::keys(row)),
-                None => {
-                    self.superfluous += 1;
-                    removals.push(RowRef::keys(row));
-                }
-            }
-        }
-        Ok(removals)
-    }
-
-    /// Returns the number of differences.
-    pub(super) fn count(&self) -> usize {
-        self.missing.contents.len() + self.superfluous
-    }
-
+    /// Checks whether the new place has pending inserts, of a run that was stopped.
     pub(super) fn has_pending(&self) -> bool {
-        self.has_pending
+        self.has_pending.load(Ordering::Relaxed)
+    }
+}
+
+/// Returns the hash of a row of the new place. All rows with one key are in one pass, which is chosen by the leading half.
+fn hash<'a>(
+    hasher: &mut RowHasher,
+    (partition_key, row_key): (&str, &str),
+    properties: impl Iterator<Item = (&'a str, ValueRef<'a>)>,
+) -> u128 {
+    const HALF: u32 = u64::BITS;
+    let keys = hasher.text(partition_key).text(row_key).finish();
+    let contents = hasher.properties(properties).finish();
+    (keys >> HALF << HALF) | (contents >> HALF)
+}
+
+impl Described for Moved<'_> {
+    fn client(&self) -> &Arc<Client> {
+        self.copier.migration.tables.backend()
     }
 
-    pub(super) fn superfluous(&self) -> usize {
-        self.superfluous
+    fn has_indexes(&self) -> bool {
+        true
     }
 
-    pub(super) fn has_missing(&self) -> bool {
-        !self.missing.contents.is_empty()
+    fn has_lists(&self) -> bool {
+        false
     }
 
-    /// Checks whether the row with these keys is missing or has other contents.
-    pub(super) fn is_missing(&self, keys: &RowKeys) -> bool {
-        let hash = RowHasher::default().text(&keys.partition_key).text(&keys.row_key).finish();
-        self.missing.contents.contains_key(&hash)
+    fn sections(&self, phase: Phase) -> BoxFuture<'_, Result<Vec<Section>>> {
+        let migration = self.copier.migration;
+        let place = if phase == Phase::IndexRows { migration.new } else { migration.old };
+        Box::pin(sections(self.client(), place.layouts, [0]))
     }
 
-    /// Returns the number of entities that the new place should have.
-    pub(super) fn entities(&self) -> usize {
-        self.entities
+    fn read(&self, table: &str, row: Row) -> Result<Option<FoundEntity>> {
+        let encoded = self.copier.convert(table, row.as_ref())?;
+        Ok(encoded.map(|encoded| FoundEntity { row, encoded, unknown: None, pending: None }))
+    }
+
+    fn expected<'e>(&self, encoded: &'e Encoded) -> &'e [EncodedRow] {
+        slice::from_ref(&encoded.primary)
+    }
+
+    fn layout(&self, section: usize, table: &str, row: RowRef<'_>) -> Result<Option<usize>> {
+        if !self.copier.places.new.has(row) {
+            return Ok(None);
+        }
+        // A pending insert is one of a run that was stopped. The entity counts as missing.
+        if entity::is_pending(table, row)? {
+            self.has_pending.store(true, Ordering::Relaxed);
+            return Ok(None);
+        }
+        Ok(Some(section))
+    }
+
+    fn owner(&self, _layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
+        Ok(row.keys())
+    }
+
+    fn hash_expected(&self, hasher: &mut RowHasher, row: &EncodedRow, _entity: &RowKeys) -> u128 {
+        let RowKeys { partition_key, row_key } = &row.keys;
+        hash(hasher, (partition_key, row_key), row.properties.iter())
+    }
+
+    fn hash_stored(&self, hasher: &mut RowHasher, _layout: usize, row: RowRef<'_>, _owner: &RowKeys) -> u128 {
+        hash(hasher, (row.partition_key, row.row_key), row.properties)
+    }
+
+    fn entity<'k>(&'k self, _layout: usize, _keys: &'k RowKeys) -> BoxFuture<'k, Result<Option<FoundEntity>>> {
+        // No row is examined: each difference is removed, or written again.
+        Box::pin(async { Ok(None) })
+    }
+
+    fn place(&self, _layout: usize) -> RowPlace {
+        let table = self.copier.migration.new.table().into();
+        RowPlace { index: None, table, holds: Holds::Pointer, is_same_partition: false }
+    }
+
+    fn entity_id(&self, _layout: usize, keys: &RowKeys) -> RowId {
+        RowId::of(self.copier.migration.old.table(), keys)
     }
 }

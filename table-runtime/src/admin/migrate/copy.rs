@@ -1,28 +1,34 @@
 //! Copying of entities to the new place, and catching up with what has changed meanwhile.
 
-use futures_util::{future::join, stream};
+use std::{collections::HashSet, ops::ControlFlow};
+
+use futures_util::stream;
 use table_store::{
-    Error, Result,
-    error::{BulkError, BulkFailure},
+    Error, Result, RowId, RowRef,
+    backend::BoxFuture,
+    error::{BulkError, BulkFailure, QueryError},
     unstable::RowKeys,
 };
 
 use super::{
     Migrated, Migration,
-    compare::{Differences, Expected},
+    compare::Moved,
     switch::{Places, Switch},
 };
 use crate::{
-    admin::jobs::{LayoutScan, Progress, ProgressCallback, ScannedPage},
-    client::{pacing, tables::Tables},
+    admin::{
+        jobs::{Compared, JobOptions, JobPosition, Progress, RowComparison, Suspect},
+        scan::{ScannedPage, SideBySide, sections},
+    },
+    client::tables::Tables,
     model::entity,
-    write::index::{Encoded, EntityWrite, Schema, Verb},
+    write::index::{Encoded, EntityWrite, Verb},
 };
 
 /// The writer of the new place.
 pub(super) struct Copier<'a> {
-    migration: &'a Migration,
-    places: Places,
+    pub(super) migration: &'a Migration,
+    pub(super) places: Places,
     progress: Progress,
 }
 
@@ -30,9 +36,9 @@ pub(super) struct Copier<'a> {
 pub(super) struct CaughtUp {
     /// Number of the entities that were missing, different or superfluous.
     pub(super) differences: usize,
-    /// Failures of writes because of a unique value. While writers write, the entity that has the value may have changed
-    /// after it was read.
-    pub(super) refused: Option<Box<BulkError>>,
+    /// The error of writes that were refused because of a unique value, or because of the key. While writers write, the
+    /// entity that has the value may have changed after it was read.
+    pub(super) refused: Option<Error>,
     /// True if the new place has pending inserts, of a run that was stopped.
     pub(super) has_pending: bool,
 }
@@ -42,27 +48,44 @@ impl<'a> Copier<'a> {
         Self { migration, places, progress: Progress::default() }
     }
 
-    /// Copies the entities that the scan finds and that are not in the new place.
+    /// Copies the entities that are not in the new place: those after the position at which the job continues.
     pub(super) async fn copy(
         &mut self,
-        mut scan: LayoutScan,
-        switch: &mut Switch<'_>,
-        on_progress: &mut ProgressCallback<'_>,
+        switch: &Switch<'_>,
+        options: &mut JobOptions<'_, Progress>,
+        job: u64,
     ) -> Result<()> {
-        let mut page = scan.next().await?;
-        while let Some(read) = page.take() {
-            switch.confirm().await?;
-            let cursor = scan.cursor();
-            let items = self.inserts(&read, |_| true)?;
-            self.progress.entities += items.len();
-            // The next page is read while this one is written.
-            let (written, next) = join(self.write(&switch.writer(), items), scan.next()).await;
-            self.progress.fixed += written?.0;
-            self.progress.cursor = cursor;
-            report(on_progress, &self.progress);
-            page = next?;
-            pacing::yield_now().await;
+        let (old, client) = (self.migration.old, self.migration.tables.backend());
+        let sections = sections(client, old.layouts, [0]).await?;
+        let mut scan = options.scan(client, sections);
+        if let Some(position) = options.begin()? {
+            scan = scan.within(&position.left);
         }
+        let own = &*self;
+        let (mut progress, asked) = (self.progress.clone(), options.asked());
+        let work = |page: ScannedPage| -> BoxFuture<'_, _> {
+            Box::pin(async move {
+                switch.confirm().await?;
+                let mut items = Vec::new();
+                for row in page.rows() {
+                    let converted = own.convert(&page.table, row)?;
+                    items.extend(converted.map(|converted| EntityWrite::put_encoded(Verb::Insert, converted)));
+                }
+                // Entities that are already there are left to the comparison.
+                Ok((items.len(), own.write(&switch.writer(), items).await?.written))
+            })
+        };
+        let done = |scan: &SideBySide, (entities, written): (usize, usize)| {
+            progress.entities += entities;
+            progress.fixed += written;
+            options.report(|| {
+                let cursor = JobPosition::of(job, asked.clone(), scan.left()).text();
+                Progress { cursor, ..progress.clone() }
+            });
+            ControlFlow::Continue(())
+        };
+        scan.each(&work, done).await?;
+        self.progress = progress;
         Ok(())
     }
 
@@ -70,102 +93,123 @@ impl<'a> Copier<'a> {
     /// so entities can have swapped unique values.
     pub(super) async fn catch_up(
         &mut self,
-        switch: &mut Switch<'_>,
+        switch: &Switch<'_>,
         migrated: &mut Migrated,
-        on_progress: &mut ProgressCallback<'_>,
+        options: &mut JobOptions<'_, Progress>,
     ) -> Result<CaughtUp> {
-        let mut expected = Expected::default();
-        let mut scan = self.scan(self.migration.old);
-        while let Some(page) = scan.next().await? {
-            self.each(&page, |converted| expected.add(&self.migration.new, &converted.primary))?;
-            pacing::yield_now().await;
-        }
-        let mut differences = Differences::new(expected);
-        let mut scan = self.scan(self.migration.new);
-        while let Some(page) = scan.next().await? {
-            let removals = differences.compare(&self.places.new, &page)?;
-            if !removals.is_empty() {
-                switch.confirm().await?;
-                self.write(&switch.writer(), removals.into_iter().map(EntityWrite::remove).collect()).await?;
-            }
-            pacing::yield_now().await;
-        }
-        let (differences_found, has_pending) = (differences.count(), differences.has_pending());
-        let mut found = CaughtUp { differences: differences_found, refused: None, has_pending };
-        migrated.removed += differences.superfluous();
-        if differences.has_missing() {
-            let mut scan = self.scan(self.migration.old);
-            while let Some(page) = scan.next().await? {
-                let items = self.inserts(&page, |keys| differences.is_missing(keys))?;
-                if !items.is_empty() {
-                    switch.confirm().await?;
-                    let (written, refused) = self.write(&switch.writer(), items).await?;
-                    migrated.caught_up += written;
-                    found.refused = found.refused.or(refused);
+        let own = &*self;
+        let moved = Moved::new(own);
+        let work = |_: String, suspects: Vec<Suspect>| -> BoxFuture<'_, _> {
+            Box::pin(async move {
+                let (mut removed, mut missing, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+                for suspect in suspects {
+                    match suspect {
+                        Suspect::IndexRow { row, .. } => {
+                            let keys = row.as_ref().keys();
+                            removed.push(keys.clone());
+                            writes.push(EntityWrite::remove(keys));
+                        }
+                        Suspect::Entity { found, .. } => {
+                            missing.push(found.encoded.primary.keys.clone());
+                            writes.push(EntityWrite::put_encoded(Verb::Insert, found.encoded));
+                        }
+                        Suspect::Foreign { problem, .. } => return Err(problem),
+                        Suspect::Pending { .. } | Suspect::List { .. } => {}
+                    }
                 }
-                pacing::yield_now().await;
+                if writes.is_empty() {
+                    return Ok((removed, missing, MovedEntities::default()));
+                }
+                switch.confirm().await?;
+                let written = own.write(&switch.writer(), writes).await?;
+                Ok((removed, missing, written))
+            })
+        };
+        // The keys of rows that were removed, until their entities turn out to be missing.
+        let (mut superfluous, mut differences) = (HashSet::new(), 0);
+        let (mut entities, mut caught_up, mut refused, mut twin) = (0, 0, None, None);
+        let mut comparison = RowComparison::new(&moved, options.memory, options.pages(self.migration.tables.backend()));
+        let done = |compared: Compared, (removed, missing, written): (Vec<RowKeys>, Vec<RowKeys>, MovedEntities)| {
+            entities += compared.entities;
+            superfluous.extend(removed);
+            differences += missing.len();
+            for keys in &missing {
+                superfluous.remove(keys);
             }
-        }
-        migrated.entities = differences.entities();
-        self.progress.findings = found.differences;
-        report(on_progress, &self.progress);
-        Ok(found)
+            // Removals are not counted as written again.
+            caught_up += if missing.is_empty() { 0 } else { written.written };
+            refused = refused.take().or(written.refused);
+            twin = twin.take().or(written.existing);
+        };
+        comparison.run(&work, done).await?;
+        // While writers write, one of the two may have been replaced by the other.
+        let refused = refused.map(Error::from).or_else(|| twin.map(|existing| self.twins(&existing)));
+        migrated.removed += superfluous.len();
+        migrated.caught_up += caught_up;
+        migrated.entities = entities;
+        let (differences, has_pending) = (differences + superfluous.len(), moved.has_pending());
+        self.progress.findings = differences;
+        options.report(|| self.progress.clone());
+        Ok(CaughtUp { differences, refused, has_pending })
+    }
+
+    /// Returns the error of two entities that are converted to one key: one of them was missing, and could not be inserted.
+    fn twins(&self, RowId { partition_key, row_key, .. }: &RowId) -> Error {
+        let problem = format!(
+            "two old entities get the new key (PartitionKey='{partition_key}',RowKey='{row_key}'); convert them to \
+             entities with different keys"
+        );
+        Box::new(QueryError::new(self.migration.new.table().to_owned(), "key", problem)).into()
     }
 
     /// Deletes what runs that were stopped have left: pending inserts, and index rows without their entities.
-    pub(super) async fn repair(&self, switch: &mut Switch<'_>) -> Result<()> {
+    pub(super) async fn repair(&self, switch: &Switch<'_>) -> Result<()> {
         switch.confirm().await?;
         switch.writer().repair_schema(self.migration.new).await.map(drop)
     }
 
-    fn scan(&self, schema: Schema) -> LayoutScan {
-        LayoutScan::new(self.migration.tables.backend().clone(), schema, "migrate", [0])
-    }
-
-    /// Calls the function for each entity of a page of the old place, converted.
-    fn each(&self, page: &ScannedPage, mut read: impl FnMut(Encoded) -> Result<()>) -> Result<()> {
-        for row in page.rows.iter().filter(|row| self.places.old.has(*row)) {
-            // The writer of a pending insert has not committed it.
-            if !entity::is_pending(&page.table, row)? {
-                read((self.migration.convert)(&page.table, row)?)?;
-            }
+    /// Converts the entity in a row of the old place; `None` if there is no committed one.
+    pub(super) fn convert(&self, table: &str, row: RowRef<'_>) -> Result<Option<Encoded>> {
+        // The writer of a pending insert has not committed it.
+        if !self.places.old.has(row) || entity::is_pending(table, row)? {
+            return Ok(None);
         }
-        Ok(())
+        (self.migration.convert)(table, row).map(Some)
     }
 
-    /// Returns the inserts of the converted entities of a page whose new keys are wanted.
-    fn inserts(&self, page: &ScannedPage, is_wanted: impl Fn(&RowKeys) -> bool) -> Result<Vec<EntityWrite>> {
-        let mut items = Vec::with_capacity(page.rows.len());
-        self.each(page, |converted| {
-            if is_wanted(&converted.primary.keys) {
-                items.push(EntityWrite::put_encoded(Verb::Insert, converted));
-            }
-            Ok(())
-        })?;
-        Ok(items)
-    }
-
-    /// Writes to the new place. Returns the number of entities that were written, and the failures because of unique
-    /// values. Entities that are already there are left to the comparison.
-    async fn write(&self, writer: &Tables, items: Vec<EntityWrite>) -> Result<(usize, Option<Box<BulkError>>)> {
+    /// Writes to the new place.
+    async fn write(&self, writer: &Tables, items: Vec<EntityWrite>) -> Result<MovedEntities> {
         let items = stream::iter(items.into_iter().map(Ok));
         let mut error = match writer.write_all(self.migration.new, "migrate", items).await {
-            Ok(done) => return Ok((done.written, None)),
+            Ok(done) => return Ok(MovedEntities { written: done.written, ..MovedEntities::default() }),
             Err(Error::Bulk(error)) => error,
             Err(error) => return Err(error),
         };
-        error.failures.retain(|failure| !matches!(*failure.error, Error::AlreadyExists(_)));
+        let mut existing = None;
+        error.failures.retain(|failure| match &*failure.error {
+            Error::AlreadyExists(row) => {
+                existing.get_or_insert_with(|| RowId::clone(row));
+                false
+            }
+            _ => true,
+        });
         let is_refused = |failure: &BulkFailure| matches!(*failure.error, Error::UniqueViolation(_));
         let written = error.progress.written;
         if error.ended_early || !error.failures.iter().all(is_refused) {
             return Err(error.into());
         }
-        Ok((written, Some(error).filter(|error| !error.failures.is_empty())))
+        let refused = Some(error).filter(|error| !error.failures.is_empty());
+        Ok(MovedEntities { written, refused, existing })
     }
 }
 
-fn report(on_progress: &mut ProgressCallback<'_>, progress: &Progress) {
-    if let Some(report) = on_progress {
-        report(progress);
-    }
+/// What was written to the new place.
+#[derive(Default)]
+struct MovedEntities {
+    /// Number of entities that were written.
+    written: usize,
+    /// The failures because of unique values.
+    refused: Option<Box<BulkError>>,
+    /// The first entity that was already there.
+    existing: Option<RowId>,
 }

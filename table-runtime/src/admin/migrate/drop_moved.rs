@@ -1,18 +1,19 @@
 //! Deletion of the old rows after a migration.
 
-use std::{collections::BTreeSet, fmt, future::IntoFuture};
+use std::{collections::BTreeSet, fmt};
 
 use table_store::{
     Error, Result, RowRef,
-    backend::{BackendExt, BoxFuture, Scan},
+    backend::{BackendExt, Scan},
     error::QueryError,
-    unstable::observe::observed,
+    unstable::observe::Running,
 };
 
 use crate::{
     admin::{
         catalog::{CatalogChange, EntityRows, delete_rows, has_rows, recorded_rows},
-        jobs::{Progress, ProgressCallback},
+        jobs::{Job, JobKind, JobOptions, Progress, hash_job},
+        scan::Section,
     },
     client::{
         pacing,
@@ -25,12 +26,10 @@ use crate::{
     write::index::Schema,
 };
 
-/// The deletion of moved entities, which runs when it is awaited: see [`Tables::drop_moved`].
-#[must_use = "nothing is deleted until it is awaited"]
-pub struct DropMoved<'a> {
+/// The deletion of moved entities: see [`Tables::drop_moved`].
+pub struct DropMoved {
     tables: Tables,
     schema: Schema,
-    on_progress: ProgressCallback<'a>,
 }
 
 /// The result of the deletion of moved entities.
@@ -43,25 +42,64 @@ pub struct DroppedEntity {
     pub tables: Vec<String>,
 }
 
-impl<'a> DropMoved<'a> {
-    /// Reports the progress after each page of rows.
-    pub fn progress(mut self, report: impl FnMut(&Progress) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(report));
-        self
+impl JobKind for DropMoved {
+    type Done = DroppedEntity;
+    type Error = table_store::Error;
+    type Progress = Progress;
+
+    fn hash(&self) -> u64 {
+        hash_job("drop_moved", self.schema.layouts)
+    }
+
+    fn begin(&self) -> Option<Box<Running>> {
+        self.tables.begin_operation(|| self.schema.operation("drop_moved"))
+    }
+
+    async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<DroppedEntity> {
+        let DropMoved { tables, schema } = self;
+        let (catalog, primary) = read(&tables, schema).await?;
+        let mut dropped = DroppedEntity::default();
+        // Others may use the place since.
+        if primary.facts.dropped {
+            return Ok(dropped);
+        }
+        let entities = EntityRows::of(schema, &catalog);
+        let (mut left, mut sections, mut patterns) = (BTreeSet::new(), Vec::new(), Vec::new());
+        for record in [&primary].into_iter().chain(catalog.indexes(&primary)) {
+            let layout = &record.layout;
+            // The kind of a row is one of its properties.
+            let select = if record.is_primary() { None } else { Some([].as_slice().into()) };
+            for table in tables_of(&tables, layout).await? {
+                let scan = Scan { table: table.clone().into(), select: select.clone(), ..recorded_rows(layout) };
+                sections.push(Section { layout: patterns.len(), scan, is_slice: true });
+                left.insert(table);
+            }
+            patterns.push((record.is_primary(), KeyPattern::recorded(layout)));
+        }
+        let is_own = |layout: usize, row: RowRef<'_>| {
+            let (is_primary, pattern) = &patterns[layout];
+            pattern.includes(row.partition_key, row.row_key) && (!is_primary || entities.has(row))
+        };
+        let scan = options.scan(tables.backend(), sections);
+        let report = |rows| options.report(|| Progress { index_rows: rows, ..Progress::default() });
+        dropped.rows = delete_rows(&tables, scan, is_own, report).await?;
+        for table in reserve(&tables, schema, left).await? {
+            if has_rows(&tables, &table).await? {
+                continue;
+            }
+            match tables.backend().delete_table(&table).await {
+                Ok(true) => dropped.tables.push(table),
+                // It was deleted before.
+                Ok(false) | Err(Error::TableBeingDeleted(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        forget(&tables, schema).await?;
+        Ok(dropped)
     }
 }
 
-impl<'a> IntoFuture for DropMoved<'a> {
-    type Output = Result<DroppedEntity>;
-    type IntoFuture = BoxFuture<'a, Result<DroppedEntity>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let running = self.tables.begin_operation(|| self.schema.operation("drop_moved"));
-        Box::pin(observed(running, run(self)))
-    }
-}
-
-impl fmt::Debug for DropMoved<'_> {
+impl fmt::Debug for DropMoved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DropMoved").field("table", &self.schema.table()).finish_non_exhaustive()
     }
@@ -78,54 +116,9 @@ impl Tables {
     ///
     /// # Errors
     /// Returns [`Error::Query`] if the entity was not moved, and the errors of the store.
-    pub fn drop_moved<'a, E: TableEntity>(&self) -> DropMoved<'a> {
-        DropMoved { tables: self.clone(), schema: Schema::of::<E>(), on_progress: None }
+    pub fn drop_moved<'a, E: TableEntity>(&self) -> Job<'a, DropMoved> {
+        Job::new(DropMoved { tables: self.clone(), schema: Schema::of::<E>() })
     }
-}
-
-async fn run(DropMoved { tables, schema, mut on_progress }: DropMoved<'_>) -> Result<DroppedEntity> {
-    let (catalog, primary) = read(&tables, schema).await?;
-    let mut dropped = DroppedEntity::default();
-    // Others may use the place since.
-    if primary.facts.dropped {
-        return Ok(dropped);
-    }
-    let mut left = BTreeSet::new();
-    let entities = EntityRows::of(schema, &catalog);
-    for record in [&primary].into_iter().chain(catalog.indexes(&primary)) {
-        let layout = &record.layout;
-        let pattern = KeyPattern::recorded(layout);
-        let is_own = |row: RowRef<'_>| {
-            pattern.includes(row.partition_key, row.row_key) && (!record.is_primary() || entities.has(row))
-        };
-        // The kind of a row is one of its properties.
-        let select = if record.is_primary() { None } else { Some([].as_slice().into()) };
-        for table in tables_of(&tables, layout).await? {
-            let scan = Scan { table: table.clone().into(), select: select.clone(), ..recorded_rows(layout) };
-            let before = dropped.rows;
-            let report = |rows: usize| {
-                let progress = Progress { index_rows: before + rows, ..Progress::default() };
-                if let Some(report) = &mut on_progress {
-                    report(&progress);
-                }
-            };
-            dropped.rows += delete_rows(&tables, &scan, is_own, report).await?;
-            left.insert(table);
-        }
-    }
-    for table in reserve(&tables, schema, left).await? {
-        if has_rows(&tables, &table).await? {
-            continue;
-        }
-        match tables.backend().delete_table(&table).await {
-            Ok(true) => dropped.tables.push(table),
-            // It was deleted before.
-            Ok(false) | Err(Error::TableBeingDeleted(_)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    forget(&tables, schema).await?;
-    Ok(dropped)
 }
 
 /// Returns the tables of a recorded layout: one, or its slices.

@@ -1,5 +1,7 @@
 //! The states of a migration in the catalog.
 
+use std::sync::Mutex;
+
 use table_store::{ETag, Error, Result, error::QueryError};
 
 use super::Migration;
@@ -7,7 +9,7 @@ use crate::{
     admin::catalog::{CatalogChange, Comparison, EntityRows},
     client::{
         pacing,
-        tables::{Catalog, EntityPlace, Lease, ReadRecord, Record, State, Tables},
+        tables::{Catalog, EntityPlace, Lease, ReadRecord, Record, State, Tables, lock},
     },
     model::entity::Stored,
     write::index::Schema,
@@ -20,7 +22,7 @@ pub(super) struct Switch<'a> {
     writer: Tables,
     /// The version of the new primary key's record, which this run has written.
     version: ETag,
-    lease: Lease,
+    lease: Mutex<Lease>,
     /// True if an earlier run may have left rows.
     is_repeated: bool,
     places: Places,
@@ -83,7 +85,8 @@ impl<'a> Switch<'a> {
             let new_record = Stored::new(Stored::into_inner(new_record), version.clone());
             let lease = writer.leases().keep(new_id, &new_record, began);
             let places = Places { old: EntityRows::of(*old, &catalog), new: EntityRows::of(*new, &catalog) };
-            let mut switch = Self { migration, writer, version, lease, is_repeated: !is_first, places };
+            let lease = Mutex::new(lease);
+            let switch = Self { migration, writer, version, lease, is_repeated: !is_first, places };
             if !is_first {
                 tables.wait_for_leases().await;
                 switch.renew().await?;
@@ -110,23 +113,24 @@ impl<'a> Switch<'a> {
     ///
     /// # Errors
     /// Returns an error if another run has begun.
-    pub(super) async fn confirm(&mut self) -> Result<()> {
+    pub(super) async fn confirm(&self) -> Result<()> {
         let now = self.migration.tables.backend().clock();
-        if self.lease.is_valid(now) && !self.lease.is_aging(now) { Ok(()) } else { self.renew().await }
+        let is_young = |lease: &Lease| lease.is_valid(now) && !lease.is_aging(now);
+        if is_young(&lock(&self.lease)) { Ok(()) } else { self.renew().await }
     }
 
-    async fn renew(&mut self) -> Result<()> {
+    async fn renew(&self) -> Result<()> {
         let Migration { tables, new, .. } = self.migration;
         let began = tables.backend().clock();
         let catalog = tables.catalog().await?;
         let is_own = |record: &&ReadRecord| *Stored::etag(record) == self.version && record.state == State::Building;
         let Some(record) = catalog.primary(&new.own_id()).filter(is_own) else { return Err(other_run(*new)) };
-        self.lease = self.writer.leases().keep(new.own_id(), record, began);
+        *lock(&self.lease) = self.writer.leases().keep(new.own_id(), record, began);
         Ok(())
     }
 
     /// Closes the old place: records that it is left, and waits until every writer knows.
-    pub(super) async fn close(&mut self) -> Result<()> {
+    pub(super) async fn close(&self) -> Result<()> {
         let Migration { tables, new, .. } = self.migration;
         let mut delays = pacing::delays();
         loop {
@@ -148,7 +152,7 @@ impl<'a> Switch<'a> {
     }
 
     /// Opens the new place, and ends the migration.
-    pub(super) async fn open(&mut self) -> Result<()> {
+    pub(super) async fn open(&self) -> Result<()> {
         let tables = &self.migration.tables;
         let mut delays = pacing::delays();
         loop {

@@ -230,7 +230,8 @@ fn hash(layout: &str, facts: &Facts) -> u64 {
     XxHash3_64::oneshot_with_seed(facts.came.into(), layout.as_bytes())
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a value that no thread leaves half changed.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

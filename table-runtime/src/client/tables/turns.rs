@@ -6,13 +6,15 @@
 use std::{
     collections::HashMap,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use futures_util::future::{Either, select};
 use table_store::unstable::{RowKeys, client::Client};
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
+
+use super::lease::lock;
 
 /// Time after which a task goes on without its turn. A task that has a turn may be waiting for this one, or may not be
 /// polled.
@@ -42,7 +44,7 @@ pub struct Turn<'a> {
 
 impl Turns {
     fn place(&self, row: TurnRow) -> InLine<'_> {
-        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = lock(&self.0);
         let lock = Arc::clone(rows.entry(row.clone()).or_default());
         InLine { turns: self, row, lock: Some(lock) }
     }
@@ -65,7 +67,7 @@ impl Turns {
 
 impl Drop for InLine<'_> {
     fn drop(&mut self) {
-        let mut rows = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = lock(&self.turns.0);
         // Under the mutex of the map, so that one of several places is the last.
         drop(self.lock.take());
         if rows.get(&self.row).is_some_and(|lock| Arc::strong_count(lock) == 1) {

@@ -1,70 +1,44 @@
 //! Sweep by the recorded layouts: see [`Tables::sweep`].
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{borrow::Cow, sync::Arc};
 
 use table_store::{
-    ETag, Error, Result, Row, RowId, RowRef,
-    backend::{Action, BackendExt, Group, IfMatch, Operation, Scan},
-    unstable::{RowKeys, ScanProgress, client::Client},
+    ETag, Error, Result, Row, RowId,
+    backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Scan},
+    unstable::{RowKeys, client::Client},
 };
 
-use super::{Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, identify::identified, recorded};
+use super::{
+    Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, recorded,
+    rows::{RecordedRows, index_name},
+};
 use crate::{
+    admin::{
+        jobs::{Described, Job, Removals, Sweep, Sweeping, hash_described},
+        scan::Section,
+    },
     client::{pacing, tables::Tables},
     model::{
-        codec::is_unreadable,
         entity::{PENDING, attempt},
-        lifecycle::Sweepings,
+        layout::Lifecycle,
+        lifecycle::{HasBin, Sweepings},
     },
-    write::{bulk::is_of_entity, index::operations_without},
+    write::{
+        bulk::is_of_entity,
+        index::{FoundEntity, operations_without},
+    },
 };
 
 /// Number of rows that are read before the catalog is read again.
 const PAGE: u32 = 100;
 
-/// What [`Inventory::sweep`] does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SweepOptions {
-    /// The least time in the bin after which an entity is removed; `None` if the bin stays as it is.
-    pub deleted_before: Option<Duration>,
-    /// True to find the entities and to remove none of them.
-    pub dry_run: bool,
-}
-
-/// The result of [`Inventory::sweep`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SweptRows {
-    /// Number of entities that were found to have expired, or to be in the bin for long enough.
-    pub found: u64,
-    /// Number of them that were removed: 0 for a dry run. Other writers changed or removed the others meanwhile, unless
-    /// they are `left`.
-    pub removed: u64,
-    /// Number of entities that were not removed, by the index as `Post.title` whose keys cannot be computed: its field is
-    /// stored in a form of the program's own, a row without the property is read with a default, or the row has an older
-    /// version. Also those with too many or damaged index rows. [`Tables::sweep`] removes them, or reports why it cannot.
-    pub left: BTreeMap<String, u64>,
-    /// Number of rows that could not be read.
-    pub unreadable: u64,
-    /// True if the catalog's record of the entity has changed since the inventory was taken. The sweep ended there. Take the
-    /// inventory again for the rest.
-    pub is_outdated: bool,
-}
-
-impl SweptRows {
-    fn count(&mut self, removal: SweepOutcome) {
-        match removal {
-            SweepOutcome::Done => self.removed += 1,
-            SweepOutcome::Changed => {}
-            SweepOutcome::Left(index) => *self.left.entry(index).or_default() += 1,
-        }
-    }
-}
+/// The states of the indexes that have rows of an entity.
+const STATES: &[LayoutState] = &[LayoutState::Building, LayoutState::Ready, LayoutState::Leaving];
 
 impl Inventory {
-    /// Removes the entities that have expired by the store's clock, with their index rows, without the entity's type.
-    /// `on_found` receives each of them. It does nothing if the entity is recorded without `expires` and `soft_delete`, or
-    /// was moved.
+    /// Removes the entities that have expired by the store's clock, with their index rows, without the entity's type. It is
+    /// the job of [`Tables::sweep`], with the same options. It does nothing if the entity is recorded without `expires` and
+    /// `soft_delete`, or was moved.
     ///
     /// Each entity is removed in the version whose time was read, so programs may write at any time. It reads each index row
     /// before it deletes it, which [`Tables::sweep`] does not. It reads the catalog again for each 100 rows, and ends if the
@@ -72,82 +46,124 @@ impl Inventory {
     ///
     /// # Errors
     /// Returns the errors of the store.
-    pub async fn sweep(
-        &self,
-        tables: &Tables,
-        entity: &RecordedEntity,
-        options: SweepOptions,
-        mut on_found: impl FnMut(&RowId),
-    ) -> Result<SweptRows> {
-        let mut swept = SweptRows::default();
-        let Some(entity) = self.entities.iter().find(|own| *own == entity) else {
-            swept.is_outdated = true;
-            return Ok(swept);
-        };
-        let Some(primary) = entity.primary().filter(|_| entity.moved.is_none()) else { return Ok(swept) };
-        let client = tables.backend();
-        let sweepings =
-            Sweepings { lifecycle: entity.lifecycle(), in_bin: options.deleted_before, now: client.earliest() };
-        // Without a condition, no entity would be removed.
-        let Some(condition) = sweepings.condition() else { return Ok(swept) };
-        for table in self.tables_of(primary) {
-            let scan = Scan { page: PAGE, filter: Some(condition.clone()), ..Scan::all(table.to_owned()) };
-            let mut progress = ScanProgress::default();
-            while !progress.has_ended() {
-                if !self.is_current(tables, entity).await? {
-                    swept.is_outdated = true;
-                    return Ok(swept);
-                }
-                let rows = client.next_page(&scan, &mut progress).await?;
-                // An answer of the service may have set the clock back.
-                let sweepings = Sweepings { now: sweepings.now.min(client.earliest()), ..sweepings };
-                let mut found: Vec<Row> = Vec::new();
-                for row in rows.iter().filter(|row| self.is_committed(table, *row, entity)) {
-                    match sweepings.include(table, row) {
-                        Ok(true) => found.push(row.to_row()),
-                        Ok(false) => {}
-                        Err(error) if is_unreadable(&error) => swept.unreadable += 1,
-                        Err(error) => return Err(error),
-                    }
-                }
-                swept.found += found.len() as u64;
-                for row in &found {
-                    on_found(&row.as_ref().id(table));
-                }
-                if !options.dry_run {
-                    // Entities of one partition may share a list, so they are removed one after another.
-                    let partitions = found.chunk_by(|one, other| one.partition_key == other.partition_key);
-                    let removals = partitions.map(|rows| self.remove_all(client, table, rows));
-                    for removals in pacing::in_waves(removals).await {
-                        removals?.into_iter().for_each(|removal| swept.count(removal));
+    pub fn sweep<'a>(&self, tables: &Tables, entity: &RecordedEntity) -> Job<'a, Sweep<'a, RecordedEntity>> {
+        let client = Arc::clone(tables.backend());
+        let rows = RecordedRows::new(self, tables, client, |own| own == entity, STATES);
+        let of = RecordedSweep { rows, entity: entity.clone() };
+        Job::new(Sweep::new(Ok(Arc::new(of)), hash_described("sweep", &format!("{entity:?}"))))
+    }
+}
+
+/// Whether it has one is recorded.
+#[diagnostic::do_not_recommend]
+impl HasBin for RecordedEntity {}
+
+/// The entities of one record.
+struct RecordedSweep {
+    rows: RecordedRows,
+    entity: RecordedEntity,
+}
+
+impl Sweeping for RecordedSweep {
+    fn client(&self) -> &Arc<Client> {
+        self.rows.tables.backend()
+    }
+
+    fn lifecycle(&self) -> Lifecycle<'_> {
+        self.entity.lifecycle()
+    }
+
+    fn sections<'s>(&'s self, sweepings: Sweepings<'s>) -> BoxFuture<'s, Result<Vec<Section>>> {
+        Box::pin(async move {
+            let Some(primary) = self.entity.primary().filter(|_| self.entity.moved.is_none()) else {
+                return Ok(Vec::new());
+            };
+            let section = |table: &str| {
+                let scan = Scan { page: PAGE, filter: sweepings.condition(), ..Scan::all(table.to_owned()) };
+                Section { layout: 0, scan, is_slice: primary.is_sliced() }
+            };
+            Ok(self.rows.inventory.tables_of(primary).into_iter().map(section).collect())
+        })
+    }
+
+    fn owner(&self, _layout: usize, row: &Row) -> Result<RowKeys> {
+        Ok(row.as_ref().keys())
+    }
+
+    fn read<'s>(
+        &'s self,
+        _layout: usize,
+        table: Cow<'static, str>,
+        row: Row,
+        sweepings: Sweepings<'s>,
+    ) -> BoxFuture<'s, Result<Option<FoundEntity>>> {
+        Box::pin(async move {
+            // A pending insert is its writer's.
+            let identified = self.rows.inventory.identify(&table, row.as_ref());
+            let is_own = identified.as_ref().is_some_and(|found| {
+                *found.entity == self.entity && found.layout.index.is_none() && pending(&row).is_none()
+            });
+            if !is_own || !sweepings.include(&table, row.as_ref())? {
+                return Ok(None);
+            }
+            Ok(identified.map(|identified| self.rows.found(row.clone(), &identified)))
+        })
+    }
+
+    fn row_id(&self, table: &str, found: &FoundEntity) -> RowId {
+        RowId::of(table, &found.encoded.primary.keys)
+    }
+
+    fn remove<'s>(&'s self, table: &'s str, found: Vec<FoundEntity>) -> BoxFuture<'s, Result<Removals>> {
+        Box::pin(async move {
+            // Entities of one partition may share a list, so they are removed one after another.
+            let in_one = |one: &FoundEntity, other: &FoundEntity| one.row.partition_key == other.row.partition_key;
+            let removals = found.chunk_by(in_one).map(|found| self.remove_partition(table, found));
+            let mut all = Removals::default();
+            for removals in pacing::in_waves(removals).await {
+                for removal in removals? {
+                    match removal {
+                        SweepOutcome::Done => all.removed += 1,
+                        SweepOutcome::Changed => {}
+                        SweepOutcome::Left(index) => {
+                            all.left += 1;
+                            *all.unknown.entry(index).or_default() += 1;
+                        }
                     }
                 }
             }
-        }
-        Ok(swept)
+            Ok(all)
+        })
     }
 
-    /// Checks whether a row is that of a committed entity of this kind. A pending insert is its writer's.
-    fn is_committed(&self, table: &str, row: RowRef<'_>, entity: &RecordedEntity) -> bool {
-        let found = self.identify(table, row);
-        let is_own = found.is_some_and(|found| std::ptr::eq(found.entity, entity) && found.layout.index.is_none());
-        is_own && row.properties.get(PENDING).and_then(attempt).is_none()
-    }
-
-    /// Checks whether programs still write the entity as this inventory describes it. A program that has another index would
+    /// Checks whether programs still write the entity as the inventory describes it. A program that has another index would
     /// find its rows without their entities.
-    async fn is_current(&self, tables: &Tables, entity: &RecordedEntity) -> Result<bool> {
-        let records = tables.catalog().await?.records;
-        Ok(recorded::entities(&records).iter().any(|recorded| recorded == entity))
+    fn is_current(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async {
+            let records = self.rows.tables.catalog().await?.records;
+            let is_known = self.rows.inventory.entities.contains(&self.entity);
+            Ok(is_known && recorded::entities(&records).contains(&self.entity))
+        })
     }
+}
 
-    async fn remove_all(&self, client: &Client, table: &str, rows: &[Row]) -> Result<Vec<SweepOutcome>> {
-        let mut removals = Vec::with_capacity(rows.len());
-        for row in rows {
-            removals.push(match self.remove(client, table, row).await {
+impl RecordedSweep {
+    async fn remove_partition(&self, table: &str, found: &[FoundEntity]) -> Result<Vec<SweepOutcome>> {
+        let mut removals = Vec::with_capacity(found.len());
+        for found in found {
+            let mut delays = pacing::delays();
+            let mut removed = self.remove_one(table, found).await;
+            // Entities of another page may share a list with this one.
+            while matches!(removed, Ok(SweepOutcome::Changed))
+                && self.is_unchanged(table, found).await?
+                && delays.wait(self.client()).await
+            {
+                removed = self.remove_one(table, found).await;
+            }
+            removals.push(match removed {
                 Err(error) if is_of_entity(&error) => {
                     tracing::warn!(target: "table_runtime::sweep", table, %error, "an entity that has expired was left");
-                    SweepOutcome::Left(self.identify(table, row.as_ref()).map_or_else(String::new, |row| row.entity.name.clone()))
+                    SweepOutcome::Left(self.entity.name.clone())
                 }
                 removed => removed?,
             });
@@ -155,43 +171,54 @@ impl Inventory {
         Ok(removals)
     }
 
+    /// Checks whether the entity still has the version that was read.
+    async fn is_unchanged(&self, table: &str, found: &FoundEntity) -> Result<bool> {
+        let RowKeys { partition_key, row_key } = &found.encoded.primary.keys;
+        let row = self.client().get(table, partition_key, row_key, Some(&[])).await?;
+        Ok(row.is_some_and(|row| row.etag == found.row.etag))
+    }
+
+    /// Returns an index for which the entity's keys cannot be computed.
+    fn unknown_index(&self, table: &str, row: &Row) -> Option<&RecordedLayout> {
+        let identified = self.rows.inventory.identify(table, row.as_ref())?;
+        let mut indexes =
+            self.entity.layouts.iter().filter(|index| index.index.is_some() && STATES.contains(&index.state));
+        let is_known = self.entity.knows_rows_of(row.as_ref());
+        indexes.find(|index| !is_known || expected::keys(index, row.as_ref(), &identified).is_none())
+    }
+
     /// Removes an entity in the version that was read, in the order of [`Tables::delete`]: it reads the versions of its index
     /// rows, deletes the entity with those of its partition, and then the others.
-    async fn remove(&self, client: &Client, table: &str, row: &Row) -> Result<SweepOutcome> {
-        let Some(found) = self.identify(table, row.as_ref()) else { return Ok(SweepOutcome::Changed) };
-        let primary = found.layout;
-        let own = RowKeys { partition_key: row.partition_key.clone(), row_key: row.row_key.clone() };
-        let mut operations = vec![delete(&own.row_key, row.etag.clone())];
+    async fn remove_one(&self, table: &str, found: &FoundEntity) -> Result<SweepOutcome> {
+        if let Some(index) = self.unknown_index(table, &found.row) {
+            return Ok(SweepOutcome::Left(index_name(&self.entity, index)));
+        }
+        let (client, own) = (self.client(), &found.encoded.primary.keys);
+        let slice = self.entity.primary().map_or("", |primary| &table[primary.table.len()..]);
+        let mut operations = vec![delete(&own.row_key, found.row.etag.clone())];
         let mut released = Vec::new();
-        let indexes = found.entity.layouts.iter().filter(|layout| layout.index.is_some());
-        for index in indexes.filter(|index| index.state != LayoutState::Gone) {
-            let is_known = found.entity.knows_rows_of(row.as_ref());
-            let Some(expected) = expected::keys(index, row.as_ref(), &found).filter(|_| is_known) else {
-                return Ok(SweepOutcome::Left(format!("{}.{}", found.entity.name, index.name)));
-            };
-            let is_in_partition = index.is_same_partition();
+        for row in &found.encoded.index_rows {
+            let Some((_, index)) = self.rows.layout_at(row.layout) else { continue };
+            if index.is_list() {
+                operations.extend(operations_without(client, table, &row.keys, own).await?);
+                continue;
+            }
             // The slices of an index are those of its entity.
-            let slice = if index.is_sliced() { &table[primary.table.len()..] } else { "" };
-            let index_table = if is_in_partition { table.to_owned() } else { format!("{}{slice}", index.table) };
-            for (partition_key, row_key) in expected {
-                let keys = RowKeys { partition_key, row_key };
-                if index.is_list() {
-                    operations.extend(operations_without(client, table, &keys, &own).await?);
-                    continue;
-                }
-                let of = (found.entity, &own);
-                let Some(version) = Self::version(client, (&index_table, index), &keys, of).await? else { continue };
-                let deletion = delete(&keys.row_key, version);
-                if is_in_partition {
-                    operations.push(deletion);
-                } else {
-                    let RowKeys { partition_key, .. } = keys;
-                    let table = index_table.clone().into();
-                    released.push(Group { table, partition_key, operations: vec![deletion] });
-                }
+            let index_table = match (index.is_same_partition(), index.is_sliced()) {
+                (true, _) => table.to_owned(),
+                (_, true) => format!("{}{slice}", index.table),
+                (_, false) => index.table.clone(),
+            };
+            let Some(version) = self.version(&index_table, row.layout, &row.keys, own).await? else { continue };
+            let deletion = delete(&row.keys.row_key, version);
+            if index.is_same_partition() {
+                operations.push(deletion);
+            } else {
+                let (table, partition_key) = (index_table.into(), row.keys.partition_key.clone());
+                released.push(Group { table, partition_key, operations: vec![deletion] });
             }
         }
-        let group = Group { table: table.to_owned().into(), partition_key: own.partition_key, operations };
+        let group = Group { table: table.to_owned().into(), partition_key: own.partition_key.clone(), operations };
         group.check()?;
         match client.execute(&group).await {
             Ok(_) => {}
@@ -210,18 +237,15 @@ impl Inventory {
     }
 
     /// Reads a row of an index, and returns its version; `None` if it does not belong to the entity.
-    async fn version(
-        client: &Client,
-        (table, index): (&str, &RecordedLayout),
-        keys: &RowKeys,
-        (entity, own): (&RecordedEntity, &RowKeys),
-    ) -> Result<Option<ETag>> {
-        let Some(row) = client.get(table, &keys.partition_key, &keys.row_key, None).await? else { return Ok(None) };
-        let found = identified(entity, index, &keys.partition_key, &keys.row_key, None);
-        let owner = found.and_then(|found| expected::owner(row.as_ref(), &found));
-        let is_own = owner.is_some_and(|(partition_key, row_key)| RowKeys { partition_key, row_key } == *own);
-        Ok(is_own.then_some(row.etag))
+    async fn version(&self, table: &str, layout: usize, keys: &RowKeys, own: &RowKeys) -> Result<Option<ETag>> {
+        let row = self.client().get(table, &keys.partition_key, &keys.row_key, None).await?;
+        let is_own = |row: &Row| self.rows.owner(layout, row.as_ref()).is_ok_and(|owner| owner == *own);
+        Ok(row.filter(is_own).map(|row| row.etag))
     }
+}
+
+fn pending(row: &Row) -> Option<table_store::Guid> {
+    row.properties.get(PENDING).and_then(attempt)
 }
 
 /// The outcome for an entity.

@@ -1,20 +1,78 @@
 //! `Tables::dump`: all rows of a store as lines.
 
-use std::{fmt, future::IntoFuture, io};
+use std::{fmt, io};
 
 use futures_core::Stream;
 use futures_util::stream;
-use table_store::{backend::BoxFuture, unstable::write_row};
+use table_store::{
+    backend::BoxFuture,
+    unstable::{observe::Running, write_row},
+};
 
-use super::{Line, ReadPart, RowReader, Selection, TransferError};
-use crate::client::tables::Tables;
+use super::{Line, ReadPart, RowReader, Selection, TransferError, source::Source};
+use crate::{
+    admin::{
+        jobs::{Job, JobKind, JobOptions, OfPartitions, Progress, Resumable, Sharded, hash_described},
+        scan::ScannedPage,
+    },
+    client::tables::Tables,
+};
 
-/// A dump of all rows, which runs when it is awaited: see [`Tables::dump`].
-#[must_use = "nothing is written until it is awaited"]
-pub struct Dump<'a, W> {
-    tables: &'a Tables,
-    writer: W,
-    on_progress: Option<Box<dyn FnMut(u64) + Send + 'a>>,
+/// A dump of all rows: see [`Tables::dump`].
+pub struct Dump<W> {
+    tables: Tables,
+    /// In a box, so that a job can be polled whatever the writer is.
+    writer: Box<W>,
+}
+
+impl<W: io::Write + Send> Resumable for Dump<W> {}
+impl<W: io::Write + Send> OfPartitions for Dump<W> {}
+impl<W: io::Write + Send> Sharded for Dump<W> {}
+
+impl<W: io::Write + Send> JobKind for Dump<W> {
+    type Done = u64;
+    type Error = TransferError;
+    type Progress = Progress;
+
+    fn hash(&self) -> u64 {
+        hash_described("dump", "")
+    }
+
+    fn begin(&self) -> Option<Box<Running>> {
+        None
+    }
+
+    async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<u64, TransferError> {
+        let job = self.hash();
+        let Self { tables, mut writer } = self;
+        // What is before a cursor is in the file.
+        let flushes = options.on_progress.is_some();
+        let mut source = Source::new(&tables, job, &mut options).await?;
+        let work = |page: ScannedPage| -> BoxFuture<'_, _> {
+            let mut lines = Vec::new();
+            for row in page.rows() {
+                write_row(&mut lines, &page.table, row.partition_key, row.row_key, row.properties);
+            }
+            Box::pin(async { Ok(lines) })
+        };
+        while let Some(tables) = source.next().await? {
+            let done = |begun: &[String], rows: Option<Vec<u8>>| {
+                let mut lines = Vec::new();
+                for table in begun {
+                    Line::Table(table.clone()).write(&mut lines);
+                }
+                lines.extend(rows.unwrap_or_default());
+                writer.write_all(&lines)?;
+                if flushes { Ok(writer.flush()?) } else { Ok(()) }
+            };
+            source.each(&tables, &work, done).await?;
+        }
+        let (rows, mut line) = (source.rows() as u64, Vec::new());
+        Line::End(rows).write(&mut line);
+        writer.write_all(&line)?;
+        writer.flush()?;
+        Ok(rows)
+    }
 }
 
 impl Tables {
@@ -23,10 +81,18 @@ impl Tables {
     ///
     /// On the embedded store, the rows are those of one moment, the one at which it is awaited; until it has ended, the
     /// file cannot reuse the space of rows that are replaced meanwhile. The service has no such moment:
-    /// [see there](crate::transfer#consistency). A handle [with a prefix](Self::with_prefix) writes its tables, with names
-    /// without the prefix.
+    /// [see there](crate::transfer#consistency). A handle [with a prefix](Self::with_prefix) writes its tables, with
+    /// names without the prefix.
     ///
     /// It costs a request for each page of up to 1000 rows, one for each table that is empty, and two for the catalog.
+    /// Pages that are read [side by side](Job::side_by_side) are written as they come: the rows of a table come after
+    /// its line, in any order. A limit to [partitions](Job::partitions) or a [share](Job::shard) holds for the catalog
+    /// too, so load the part that has its rows last.
+    ///
+    /// A dump that [continues](Job::resume_from) writes the lines of all tables, the rows that are left and the
+    /// catalog, and its last line counts these rows alone: it is a file of its own, to be loaded after what was written
+    /// before, whose last line is missing. Its rows are those of another moment.
+    ///
     /// The writer receives each page at once, and the task waits for it meanwhile: give it a file or a buffer. For an
     /// asynchronous receiver, such as the body of an HTTP answer, take [`dump_stream`](Self::dump_stream). Dropping the
     /// future ends the dump, whose last line is then missing.
@@ -40,7 +106,7 @@ impl Tables {
     /// tables.create::<Post>().await?;
     /// tables.insert(&Post { author: "Marcus".into(), id: 1, title: "Hello".into() }).await?;
     /// let mut lines = Vec::new();
-    /// tables.dump(&mut lines).progress(|rows| eprintln!("{rows} rows")).await?;
+    /// tables.dump(&mut lines).progress(|progress| eprintln!("{} rows", progress.rows)).await?;
     /// assert!(String::from_utf8_lossy(&lines).contains(r#""RowKey":"0000000001","Title":"Hello"}"#));
     ///
     /// let copy = Tables::in_memory()?;
@@ -51,14 +117,16 @@ impl Tables {
     /// ```
     ///
     /// # Errors
-    /// Returns [`TransferError::Io`] if the writer fails, and the errors of [`RowReader::next`].
-    pub fn dump<W: io::Write + Send>(&self, writer: W) -> Dump<'_, W> {
-        Dump { tables: self, writer, on_progress: None }
+    /// Returns [`TransferError::Io`] if the writer fails, and the errors of [`RowReader::next`];
+    /// [`Error::Cursor`](crate::Error::Cursor) in [`TransferError::Store`] for the cursor of a dump of other tables, or
+    /// from before a change of the catalog.
+    pub fn dump<'a, W: io::Write + Send + 'a>(&self, writer: W) -> Job<'a, Dump<W>> {
+        Job::new(Dump { tables: self.clone(), writer: Box::new(writer) })
     }
 
     /// Returns all rows of all tables as a stream of chunks, each of which consists of whole lines, as
-    /// [`dump`](Self::dump) writes them. A page is read when its chunk is polled, so a slow receiver slows the dump down.
-    /// The stream ends after its first error.
+    /// [`dump`](Self::dump) writes them. A page is read when its chunk is polled, so a slow receiver slows the dump
+    /// down. The stream ends after its first error.
     pub fn dump_stream(&self) -> impl Stream<Item = Result<Vec<u8>, TransferError>> + Send + 'static + use<> {
         stream::try_unfold(Chunks::Begin(self.clone()), |chunks| async move {
             let mut reader = match chunks {
@@ -98,42 +166,7 @@ async fn write_next(reader: &mut RowReader, out: &mut Vec<u8>) -> Result<bool, T
     Ok(true)
 }
 
-impl<'a, W> Dump<'a, W> {
-    /// Calls the function with the number of rows after each page.
-    pub fn progress(mut self, on_progress: impl FnMut(u64) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(on_progress));
-        self
-    }
-}
-
-impl<'a, W: io::Write + Send + 'a> IntoFuture for Dump<'a, W> {
-    type Output = Result<u64, TransferError>;
-    type IntoFuture = BoxFuture<'a, Result<u64, TransferError>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let Self { tables, mut writer, mut on_progress } = self;
-        Box::pin(async move {
-            let mut reader = RowReader::new(tables, Selection::all()).await?;
-            let mut chunk = Vec::new();
-            loop {
-                let continues = write_next(&mut reader, &mut chunk).await?;
-                writer.write_all(&chunk)?;
-                chunk.clear();
-                if let Some(on_progress) = &mut on_progress {
-                    on_progress(reader.rows());
-                }
-                if !continues {
-                    writer.flush()?;
-                    return Ok(reader.rows());
-                }
-                // A store in memory is always ready.
-                crate::client::pacing::yield_now().await;
-            }
-        })
-    }
-}
-
-impl<W> fmt::Debug for Dump<'_, W> {
+impl<W> fmt::Debug for Dump<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dump").field("tables", &self.tables).finish_non_exhaustive()
     }

@@ -100,8 +100,8 @@ impl Selection {
 #[derive(Debug)]
 pub struct RowReader {
     /// A snapshot, if the store has them.
-    backend: Arc<Client>,
-    tables: VecDeque<String>,
+    pub(super) backend: Arc<Client>,
+    pub(super) tables: VecDeque<String>,
     /// Tables that were not found in a list, so that they may not exist.
     unlisted: Vec<String>,
     selection: Selection,
@@ -111,7 +111,7 @@ pub struct RowReader {
     is_begun: bool,
     progress: ScanProgress,
     rows: u64,
-    catalogs: Vec<(String, u128)>,
+    pub(super) catalogs: Vec<(String, u128)>,
 }
 
 /// A part of the rows that a [`RowReader`] reads.
@@ -177,8 +177,7 @@ impl RowReader {
                 reader.catalogs.push((name.clone(), hash));
             }
         }
-        let is_catalog = |name: &str| reader.catalogs.iter().any(|(catalog, _)| catalog == name);
-        names.sort_by_cached_key(|name| (is_catalog(name), name.to_ascii_lowercase()));
+        names.sort_by_cached_key(|name| (reader.is_catalog(name), name.to_ascii_lowercase()));
         reader.tables = names.into();
         Ok(reader)
     }
@@ -263,11 +262,7 @@ impl RowReader {
         loop {
             let Some(table) = self.tables.front().cloned() else { return Ok(None) };
             if !self.is_begun {
-                if let Some((_, before)) = self.catalogs.iter().find(|(catalog, _)| *catalog == table)
-                    && self.hash(&table).await? != *before
-                {
-                    return Err(TransferError::CatalogChanged(table));
-                }
+                self.check_catalog(&table).await?;
                 self.is_begun = true;
                 return Ok(Some(ReadPart::Table(table)));
             }
@@ -296,7 +291,21 @@ impl RowReader {
         }
     }
 
-    fn scan(&self, table: &str) -> Scan {
+    pub(super) fn is_catalog(&self, table: &str) -> bool {
+        self.catalogs.iter().any(|(catalog, _)| catalog == table)
+    }
+
+    /// Checks that a table, if it is a catalog, was not changed since the tables were listed.
+    pub(super) async fn check_catalog(&self, table: &str) -> Result<(), TransferError> {
+        match self.catalogs.iter().find(|(catalog, _)| catalog == table) {
+            Some((_, before)) if self.hash(table).await? != *before => {
+                Err(TransferError::CatalogChanged(table.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn scan(&self, table: &str) -> Scan {
         let Selection { partition, from, to, page, keys_only, .. } = self.selection.clone();
         let partitions = partition.map_or(Partitions::ALL, Partitions::One);
         let bound = |key: Option<String>| key.map_or(Bound::Unbounded, Bound::Included);

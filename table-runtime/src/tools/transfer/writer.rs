@@ -27,7 +27,10 @@ const ATTEMPTS: usize = 5;
 pub struct RowWriter {
     backend: Arc<Client>,
     /// Names of tables that exist, in lower case.
-    tables: HashSet<String>,
+    tables: Arc<HashSet<String>>,
+    /// Maximum number of transactions in flight.
+    side_by_side: usize,
+    is_dry: bool,
     groups: Vec<Group>,
     /// Hashes of the rows of `groups`. Writes of one row must not run concurrently.
     waiting: HashSet<u128>,
@@ -40,15 +43,31 @@ pub struct RowWriter {
 impl RowWriter {
     /// Creates a writer of rows to these tables.
     pub fn new(tables: &Tables) -> Self {
+        Self::with(tables.backend(), Arc::default(), tables.backend().side_by_side(), false)
+    }
+
+    fn with(backend: &Arc<Client>, tables: Arc<HashSet<String>>, side_by_side: usize, is_dry: bool) -> Self {
         Self {
-            backend: Arc::clone(tables.backend()),
-            tables: HashSet::new(),
+            backend: Arc::clone(backend),
+            tables,
+            side_by_side: side_by_side.max(1),
+            is_dry,
             groups: Vec::new(),
             waiting: HashSet::new(),
             hasher: RowHasher::default(),
             bytes: 0,
             rows: 0,
         }
+    }
+
+    /// Sets the number of transactions in flight, and whether rows are only checked.
+    pub(super) fn options(self, side_by_side: Option<usize>, is_dry: bool) -> Self {
+        Self::with(&self.backend, self.tables, side_by_side.unwrap_or(self.side_by_side), is_dry)
+    }
+
+    /// Returns one of so many writers that write at the same time, to the tables that this one has created.
+    pub(super) fn beside(&self, writers: usize) -> Self {
+        Self::with(&self.backend, Arc::clone(&self.tables), self.side_by_side / writers, self.is_dry)
     }
 
     /// Returns the number of rows that were given to the writer.
@@ -65,11 +84,13 @@ impl RowWriter {
         let name = table.to_ascii_lowercase();
         if !self.tables.contains(&name) {
             limits::check_table_name(table)?;
-            match self.backend.create_table(table).await {
-                Err(error) if is_forbidden(&error) => {}
-                created => drop(created?),
+            if !self.is_dry {
+                match self.backend.create_table(table).await {
+                    Err(error) if is_forbidden(&error) => {}
+                    created => drop(created?),
+                }
             }
-            self.tables.insert(name);
+            Arc::make_mut(&mut self.tables).insert(name);
         }
         Ok(())
     }
@@ -103,6 +124,11 @@ impl RowWriter {
             // Nothing else may be recorded before its rows are written.
             self.flush_others(&row.table).await?;
             self.check_record(&row).await?;
+        }
+        if self.is_dry {
+            row.check()?;
+            self.rows += 1;
+            return Ok(());
         }
         let (table, partition) = (&row.table, &row.partition_key);
         let hash = self.hasher.text(&table.to_ascii_lowercase()).text(partition).text(&row.row_key).finish();
@@ -145,7 +171,7 @@ impl RowWriter {
         for group in &self.groups {
             writes.push(Box::pin(write_group(&self.backend, group.clone())));
         }
-        stream::iter(writes).buffer_unordered(self.backend.side_by_side().max(1)).try_collect::<()>().await?;
+        stream::iter(writes).buffer_unordered(self.side_by_side).try_collect::<()>().await?;
         self.groups.clear();
         self.waiting.clear();
         Ok(())
@@ -157,7 +183,11 @@ impl RowWriter {
 
     /// Checks that the store has no other row in place of a record of its catalog.
     async fn check_record(&self, row: &TableRow) -> Result<(), TransferError> {
-        let stored = self.backend.get(&row.table, &row.partition_key, &row.row_key, None).await?;
+        let stored = match self.backend.get(&row.table, &row.partition_key, &row.row_key, None).await {
+            // A dry run does not create it.
+            Err(Error::TableNotFound(_)) if self.is_dry => None,
+            stored => stored?,
+        };
         let hash = |properties: &table_store::Properties| RowHasher::default().properties(properties.iter()).finish();
         match stored {
             Some(stored) if hash(&stored.properties) != hash(&row.properties) => {

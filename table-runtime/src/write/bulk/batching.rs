@@ -13,7 +13,7 @@ use std::{
     fmt,
     hash::Hash,
     mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use futures_channel::oneshot;
@@ -30,7 +30,7 @@ use table_store::{
 
 use super::load::{LINES, TRANSACTION_BYTES};
 use crate::{
-    client::pacing,
+    client::{pacing, tables::lock},
     read::several::{Shown, several},
 };
 
@@ -103,7 +103,7 @@ impl Batching {
     /// Returns the requests that wait, packed. Each future sends a transaction, a query or a read, and passes the answers
     /// on.
     pub(super) fn take(&self) -> Vec<BoxFuture<'static, ()>> {
-        let Waiting { writes, reads } = mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let Waiting { writes, reads } = mem::take(&mut *lock(&self.waiting));
         let mut sent: Vec<BoxFuture<'static, ()>> = Vec::new();
         for (_, writes) in writes.partitions {
             for transaction in packed(writes) {
@@ -125,7 +125,7 @@ impl Batching {
     /// Adds a request to those that wait, and waits for its answer.
     async fn ask<T>(&self, add: impl FnOnce(&mut Waiting, oneshot::Sender<Result<T>>)) -> Result<T> {
         let (answer, answered) = oneshot::channel();
-        add(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner), answer);
+        add(&mut lock(&self.waiting), answer);
         match answered.await {
             Ok(answer) => answer,
             // The bulk write that sends the requests is being dropped, together with this one.

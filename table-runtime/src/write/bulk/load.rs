@@ -27,11 +27,10 @@ use table_store::{
 use super::{
     BulkCallback, FAILURES, Input, SourceKind, TypedWrite,
     batching::Batching,
-    pace::Pace,
     send::{BatchOutcome, Writes, write_batch, write_in_steps},
 };
 use crate::{
-    client::{pacing, tables::Tables},
+    client::{pace::Pace, pacing, tables::Tables},
     model::layout::Holds,
     write::index::{BegunWrite, Schema, Write},
 };

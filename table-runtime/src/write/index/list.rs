@@ -83,9 +83,9 @@ pub async fn operations_without(
 
 /// The table that has lists.
 #[derive(Clone, Copy)]
-struct ListStore<'a> {
-    backend: &'a Client,
-    table: &'a str,
+pub struct ListStore<'a> {
+    pub backend: &'a Client,
+    pub table: &'a str,
 }
 
 impl ListStore<'_> {
@@ -128,6 +128,19 @@ impl ListStore<'_> {
         Ok(operations)
     }
 
+    /// Returns the row keys of the entities in a list whose first row was read. Reads the further rows.
+    pub async fn members_from(self, first: RowRef<'_>) -> Result<Vec<String>> {
+        let list::List { mut entities, rows } = list::read(self.table, first)?;
+        let others = self.read_further_rows(first.partition_key, first.row_key, rows).await?;
+        entities.extend(others.into_iter().flat_map(|(entities, _)| entities));
+        Ok(entities)
+    }
+
+    /// Returns the row keys of the entities in the list with these keys.
+    pub async fn members(self, keys: &RowKeys) -> Result<Vec<String>> {
+        Ok(self.read(keys).await?.rows.into_iter().flatten().collect())
+    }
+
     async fn read(self, RowKeys { partition_key, row_key }: &RowKeys) -> Result<StoredList> {
         let Self { backend, table } = self;
         let Some(first) = backend.get(table, partition_key, row_key, None).await? else {
@@ -161,24 +174,6 @@ impl ListStore<'_> {
 impl Write {
     fn lists(&self) -> ListStore<'_> {
         ListStore { backend: self.backend(), table: self.schema.table() }
-    }
-
-    /// Returns the row keys of the entities in a list whose first row was read. Reads the further rows.
-    pub async fn list_members_from(&self, first: RowRef<'_>) -> Result<Vec<String>> {
-        let list::List { mut entities, rows } = list::read(self.schema.table(), first)?;
-        let others = self.lists().read_further_rows(first.partition_key, first.row_key, rows).await?;
-        entities.extend(others.into_iter().flat_map(|(entities, _)| entities));
-        Ok(entities)
-    }
-
-    /// Returns the row keys of the entities in the list with these keys.
-    pub async fn list_members(&self, keys: &RowKeys) -> Result<Vec<String>> {
-        Ok(self.lists().read(keys).await?.rows.into_iter().flatten().collect())
-    }
-
-    /// Checks whether the list with these keys has the entity.
-    pub async fn is_listed(&self, keys: &RowKeys, entity: &RowKeys) -> Result<bool> {
-        Ok(self.list_members(keys).await?.contains(&entity.row_key))
     }
 
     /// Removes an entity from a list that it does not belong to.

@@ -345,7 +345,7 @@ impl Schema {
     /// [stored row](Self::hash_stored) if that row leads to the entity and [is up to date](Self::is_up_to_date).
     pub fn hash_expected(&self, hasher: &mut RowHasher, row: &EncodedRow, entity: &RowKeys) -> u128 {
         let RowKeys { partition_key, row_key } = &row.keys;
-        begin_hash(hasher, row.layout, (partition_key, row_key), entity);
+        hasher.index_row(row.layout, (partition_key, row_key), entity);
         match self.holds(row.layout) {
             Holds::Pointer | Holds::List => hasher.finish(),
             Holds::Include | Holds::Copy => hasher.properties(row.properties.iter()).finish(),
@@ -354,7 +354,7 @@ impl Schema {
 
     /// Returns the hash of a stored row of an index that leads to `owner`. A list leads to each of its members.
     pub fn hash_stored(&self, hasher: &mut RowHasher, layout: usize, row: RowRef<'_>, owner: &RowKeys) -> u128 {
-        begin_hash(hasher, layout, (row.partition_key, row.row_key), owner);
+        hasher.index_row(layout, (row.partition_key, row.row_key), owner);
         let holds = self.holds(layout);
         if matches!(holds, Holds::Pointer | Holds::List) {
             return hasher.finish();
@@ -403,11 +403,6 @@ fn rows_of<E: TableEntity>(row: StoredRow<'_>) -> Result<(Encoded, Unknown)> {
 /// Returns the attempt of the insert that has not committed the row yet.
 pub fn pending(row: &Row) -> Option<Guid> {
     row.properties.get(PENDING).and_then(entity::attempt)
-}
-
-/// Begins the hash of an index row that leads to an entity.
-fn begin_hash(hasher: &mut RowHasher, layout: usize, (partition_key, row_key): (&str, &str), entity: &RowKeys) {
-    hasher.number(layout).text(partition_key).text(row_key).text(&entity.partition_key).text(&entity.row_key);
 }
 
 /// Checks whether a row has the expected properties, apart from the write id.

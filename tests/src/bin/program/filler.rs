@@ -14,7 +14,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<()> {
     tables.create::<Filled>().await?;
     let mut backfill = tables.backfill::<Filled>(&index);
     if let Some(cursor) = arguments.optional() {
-        backfill = backfill.from(&cursor)?;
+        backfill = backfill.resume_from(&cursor)?;
     }
     let backfill = backfill.progress(|progress| {
         let cursor = progress.cursor.as_deref().unwrap_or_default();

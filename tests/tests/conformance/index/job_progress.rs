@@ -42,7 +42,7 @@ async fn load_chairs(store: &Store, count: u32) -> Result<Vec<Finding>> {
             let row_key = format!("name-{name}");
             if number % 3 == 0 {
                 let (row, entity) = (entity("Chairs", &row_key), entity("Chairs", &own));
-                missing.push(Finding::MissingRow { index: "name", row, entity });
+                missing.push(Finding::MissingRow { index: "name".into(), row, entity });
             } else {
                 let mut pointer = Properties::default();
                 pointer.push("IndexedEntityNumber", ValueRef::Int64((*number).into()));
@@ -64,7 +64,8 @@ async fn a_repair_resumes_from_its_cursor(store: &Store) -> Result<()> {
     let missing = load_chairs(store, pages(store)).await?;
     // The repair is stopped after the first page with entities whose rows are missing. It has compared all rows before.
     let (sender, mut receiver) = mpsc::unbounded_channel();
-    let repair = store.tables.repair::<Chair>().progress(move |progress| drop(sender.send(progress.clone())));
+    let repair =
+        store.tables.repair::<Chair>().side_by_side(1).progress(move |progress| drop(sender.send(progress.clone())));
     let fixed = async {
         while let Some(progress) = receiver.recv().await {
             if progress.fixed > 0 {
@@ -86,7 +87,7 @@ async fn a_repair_resumes_from_its_cursor(store: &Store) -> Result<()> {
     let left = findings::<Chair>(store).await?;
     ensure!(left.len() > 10 && missing[334..].ends_with(&left), "{} are left", left.len());
 
-    let repaired = store.tables.repair::<Chair>().from(&cursor)?.await?;
+    let repaired = store.tables.repair::<Chair>().resume_from(&cursor)?.await?;
     ensure!(repaired.fixed == left, "{} were fixed", repaired.fixed.len());
     // All of them were counted before.
     assert_eq!(repaired.entities, 0);
@@ -97,7 +98,7 @@ async fn a_repair_resumes_from_its_cursor(store: &Store) -> Result<()> {
 
 async fn a_verification_resumes_from_its_cursor(store: &Store) -> Result<()> {
     let missing = load_chairs(store, pages(store)).await?;
-    let mut verify = store.tables.verify::<Chair>();
+    let mut verify = store.tables.verify::<Chair>().side_by_side(1);
     assert_eq!(verify.cursor(), None);
     for finding in &missing[..335] {
         assert_eq!(verify.try_next().await?.as_ref(), Some(finding));
@@ -105,7 +106,7 @@ async fn a_verification_resumes_from_its_cursor(store: &Store) -> Result<()> {
     // It has returned all findings of the first page that has any, and one of the second.
     let cursor = verify.cursor().context("it is past its first page")?.to_owned();
     drop(verify);
-    let rest = store.tables.verify::<Chair>().from(&cursor)?.all().await?;
+    let rest = store.tables.verify::<Chair>().side_by_side(1).resume_from(&cursor)?.all().await?;
     assert_eq!(rest, missing[334..]);
     Ok(())
 }
@@ -114,7 +115,11 @@ async fn a_verification_reports_progress_after_each_page(store: &Store) -> Resul
     let missing = load_chairs(store, pages(store)).await?;
     let reports = Arc::new(Mutex::new(Vec::new()));
     let shared = reports.clone();
-    let verify = store.tables.verify::<Chair>().progress(move |progress| shared.lock().unwrap().push(progress.clone()));
+    let verify = store
+        .tables
+        .verify::<Chair>()
+        .side_by_side(1)
+        .progress(move |progress| shared.lock().unwrap().push(progress.clone()));
     assert_eq!(verify.all().await?, missing);
     let reports = std::mem::take(&mut *reports.lock().unwrap());
     let (begun, last) = reports.first().zip(reports.last()).context("there are pages")?;
@@ -128,7 +133,7 @@ async fn a_verification_reports_progress_after_each_page(store: &Store) -> Resul
     // The first page with findings is reported once all of them were returned, and none of the next page.
     assert_eq!((first.entities, first.index_rows, first.findings), (count, last.index_rows, 334));
     let cursor = first.cursor.as_deref().context("a report has a cursor")?;
-    assert_eq!(store.tables.verify::<Chair>().from(cursor)?.all().await?, missing[334..]);
+    assert_eq!(store.tables.verify::<Chair>().side_by_side(1).resume_from(cursor)?.all().await?, missing[334..]);
     Ok(())
 }
 
@@ -168,10 +173,10 @@ async fn a_job_stays_in_the_constant_partition_of_its_entity(store: &Store) -> R
     let mut cursors = 0;
     while let Some(progress) = receiver.recv().await {
         let cursor = progress.cursor.context("a report has a cursor")?;
-        let repaired = tables.repair::<Flag>().from(&cursor)?.await?;
+        let repaired = tables.repair::<Flag>().resume_from(&cursor)?.await?;
         assert_eq!((repaired.entities, repaired.fixed, repaired.left), (0, vec![], vec![]));
         assert!(
-            matches!(tables.verify::<Flag>().from(&cursor), Err(Error::Cursor(_))),
+            matches!(tables.verify::<Flag>().resume_from(&cursor), Err(Error::Cursor(_))),
             "the cursor is bound to its job"
         );
         cursors += 1;
@@ -182,13 +187,13 @@ async fn a_job_stays_in_the_constant_partition_of_its_entity(store: &Store) -> R
     let (sender, mut receiver) = mpsc::unbounded_channel();
     tables.backfill::<Flag>("name").progress(move |progress| drop(sender.send(progress.clone()))).await?;
     let cursor = receiver.recv().await.and_then(|progress| progress.cursor).context("a report has a cursor")?;
-    let filled = tables.backfill::<Flag>("name").from(&cursor)?.await?;
+    let filled = tables.backfill::<Flag>("name").resume_from(&cursor)?.await?;
     assert_eq!((filled.entities, filled.written, filled.ready), (0, 0, true));
     // A cursor of the other entity is refused.
     let (sender, mut receiver) = mpsc::unbounded_channel();
     tables.repair::<Neighbour>().progress(move |progress| drop(sender.send(progress.clone()))).await?;
     let cursor = receiver.recv().await.and_then(|progress| progress.cursor).context("a report has a cursor")?;
-    assert!(matches!(tables.repair::<Flag>().from(&cursor), Err(Error::Cursor(_))));
+    assert!(matches!(tables.repair::<Flag>().resume_from(&cursor), Err(Error::Cursor(_))));
     Ok(())
 }
 
@@ -196,7 +201,12 @@ async fn a_cursor_of_another_job_is_refused(store: &Store) -> Result<()> {
     load_chairs(store, 3).await?;
     store.tables.create::<Person>().await?;
     let (sender, mut receiver) = mpsc::unbounded_channel();
-    store.tables.repair::<Chair>().progress(move |progress| drop(sender.send(progress.clone()))).await?;
+    store
+        .tables
+        .repair::<Chair>()
+        .side_by_side(1)
+        .progress(move |progress| drop(sender.send(progress.clone())))
+        .await?;
     let mut cursors = Vec::new();
     while let Some(progress) = receiver.recv().await {
         cursors.extend(progress.cursor);
@@ -204,16 +214,16 @@ async fn a_cursor_of_another_job_is_refused(store: &Store) -> Result<()> {
     ensure!(!cursors.is_empty(), "no page was reported");
     for cursor in &cursors {
         store.probe.requests();
-        assert!(matches!(store.tables.repair::<Person>().from(cursor), Err(Error::Cursor(_))), "another entity");
-        assert!(matches!(store.tables.verify::<Person>().from(cursor), Err(Error::Cursor(_))), "another entity");
+        assert!(matches!(store.tables.repair::<Person>().resume_from(cursor), Err(Error::Cursor(_))), "another entity");
+        assert!(matches!(store.tables.verify::<Person>().resume_from(cursor), Err(Error::Cursor(_))), "another entity");
         let cut = &cursor[..cursor.len() - 2];
-        assert!(matches!(store.tables.repair::<Chair>().from(cut), Err(Error::Cursor(_))), "damaged");
+        assert!(matches!(store.tables.repair::<Chair>().resume_from(cut), Err(Error::Cursor(_))), "damaged");
         assert_eq!(store.probe.requests(), 0);
     }
     // A backfill reads entities only and refuses a cursor into index rows.
     let last = cursors.last().context("a page of an index")?;
-    assert!(matches!(store.tables.backfill::<Chair>("name").from(last), Err(Error::Cursor(_))));
-    let repaired = store.tables.repair::<Chair>().from(last)?.await?;
+    assert!(matches!(store.tables.backfill::<Chair>("name").resume_from(last), Err(Error::Cursor(_))));
+    let repaired = store.tables.repair::<Chair>().resume_from(last)?.await?;
     assert_eq!((repaired.entities, repaired.fixed), (0, vec![]));
     Ok(())
 }
@@ -234,9 +244,9 @@ async fn a_cursor_from_before_an_index_was_added_is_refused(store: &Store) -> Re
     let (sender, mut receiver) = mpsc::unbounded_channel();
     store.tables.repair::<OldChair>().progress(move |progress| drop(sender.send(progress.clone()))).await?;
     let cursor = receiver.recv().await.and_then(|progress| progress.cursor).context("a report has a cursor")?;
-    assert!(store.tables.repair::<OldChair>().from(&cursor).is_ok());
+    assert!(store.tables.repair::<OldChair>().resume_from(&cursor).is_ok());
     // The repair with the index would skip the rows of the index.
-    let resumed = store.tables.repair::<Chair>().from(&cursor);
+    let resumed = store.tables.repair::<Chair>().resume_from(&cursor);
     assert!(matches!(resumed, Err(Error::Cursor(_))), "{resumed:?}");
     Ok(())
 }

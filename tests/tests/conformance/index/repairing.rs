@@ -140,7 +140,7 @@ async fn a_missing_index_row_is_found_and_written(store: &Store) -> Result<()> {
     for (table, row) in dora.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
         store.write(table, (&row.partition_key, &row.row_key), Action::Delete(IfMatch::Any)).await?;
         let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
-        check_repair(store, &Finding::MissingRow { index, row: id(table, row), entity }, &rows).await?;
+        check_repair(store, &Finding::MissingRow { index: index.into(), row: id(table, row), entity }, &rows).await?;
         seen += 1;
     }
     assert_eq!(seen, Person::layout().layouts.len() - 1);
@@ -166,7 +166,7 @@ async fn an_index_row_of_a_missing_entity_is_found_and_deleted(store: &Store) ->
         if !copies.contains(&index) {
             check_dora_is_not_found(store).await.with_context(|| index)?;
         }
-        check_repair(store, &Finding::StaleRow { index, row: id(table, row), entity }, &before).await?;
+        check_repair(store, &Finding::StaleRow { index: index.into(), row: id(table, row), entity }, &before).await?;
     }
     check_indexes(store, &all).await
 }
@@ -203,7 +203,7 @@ async fn an_index_row_of_an_old_value_is_found_and_deleted(store: &Store) -> Res
     for (table, row) in old.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
         insert(store, table, row).await?;
         let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
-        check_repair(store, &Finding::StaleRow { index, row: id(table, row), entity }, &before).await?;
+        check_repair(store, &Finding::StaleRow { index: index.into(), row: id(table, row), entity }, &before).await?;
     }
     // A write that needs one of the values succeeds before the repair.
     for (table, row) in old.iter().filter(|(_, row)| row.row_key != "id-0000000004") {
@@ -234,7 +234,7 @@ async fn an_outdated_copy_is_found_and_rewritten(store: &Store) -> Result<()> {
         changed.push(name, ValueRef::String("outdated"));
         store.write(table, (&row.partition_key, &row.row_key), Action::Merge(changed, IfMatch::Any)).await?;
         let (index, entity) = (index_of(table, row), entity("People", "id-0000000004"));
-        check_repair(store, &Finding::StaleCopy { index, row: id(table, row), entity }, &rows).await?;
+        check_repair(store, &Finding::StaleCopy { index: index.into(), row: id(table, row), entity }, &rows).await?;
         seen.push(index);
     }
     seen.sort_unstable();
@@ -261,7 +261,7 @@ async fn two_owners_of_a_value_are_reported_and_left(store: &Store) -> Result<()
             _ => RowId { table: "ChairsByOwner".into(), partition_key: "x".into(), row_key: String::new() },
         };
         let (second, owner) = (entity("Chairs", "number-0000000002"), entity("Chairs", "number-0000000001"));
-        let two = Finding::TwoOwners { index, row, entity: second, owner };
+        let two = Finding::TwoOwners { index: index.into(), row, entity: second, owner };
         assert_eq!(findings::<Chair>(store).await?, std::slice::from_ref(&two));
         let repaired = tables.repair::<Chair>().await?;
         assert_eq!((repaired.entities, repaired.fixed, repaired.left), (2, vec![], vec![two.clone()]));
@@ -291,9 +291,10 @@ async fn a_repair_writes_the_index_row_of_one_of_two_owners(store: &Store) -> Re
         store.write("Chairs", ("Sales", &own), Action::Insert(properties)).await?;
     }
     let repaired = tables.repair::<Chair>().await?;
-    let both = |findings: &[Finding]| findings.iter().map(Finding::index).collect::<Vec<_>>();
-    assert_eq!(both(&repaired.fixed), [Some("name"), Some("owner")]);
-    assert_eq!(both(&repaired.left), [Some("name"), Some("owner")]);
+    for findings in [&repaired.fixed, &repaired.left] {
+        let both: Vec<_> = findings.iter().map(Finding::index).collect();
+        assert_eq!(both, [Some("name"), Some("owner")]);
+    }
     let found = findings::<Chair>(store).await?;
     assert!(found.iter().all(|finding| matches!(finding, Finding::TwoOwners { .. })) && found.len() == 2, "{found:?}");
     Ok(())

@@ -175,7 +175,7 @@ async fn a_program_without_the_index_ends_a_backfill(store: &Store) -> Result<()
         cursor = cursors.recv() => cursor.flatten().expect("a cursor"),
     };
     program(store).create::<Plain>().await?;
-    let refused = newer.backfill::<Member>("city").from(&cursor)?.await;
+    let refused = newer.backfill::<Member>("city").resume_from(&cursor)?.await;
     assert!(matches!(refused, Err(Error::Cursor(_))), "{refused:?}");
     ensure!(newer.backfill::<Member>("city").await?.ready);
     Ok(())
@@ -187,7 +187,7 @@ async fn a_dropped_index_leaves_no_row(store: &Store) -> Result<()> {
     let members: Vec<_> = (0..120).map(|id| member(id, &format!("{id}@x.org"))).collect();
     tables.insert_all(&members).await?;
     let (mut reported, tables) = (0, program(store));
-    let dropped = tables.drop_index::<WithCity>("email").progress(move |progress| {
+    let dropped = tables.drop_index::<WithCity>("email").side_by_side(1).progress(move |progress| {
         assert!(progress.index_rows > reported);
         reported = progress.index_rows;
     });
@@ -252,13 +252,15 @@ async fn a_stopped_drop_is_continued(store: &Store) -> Result<()> {
     let members: Vec<_> = (0..1100).map(|id| member(id, &format!("{id}@x.org"))).collect();
     tables.insert_all(&members).await?;
     let (sender, mut pages) = tokio::sync::mpsc::unbounded_channel();
-    let dropped = tables.drop_index::<WithCity>("email").progress(move |progress| {
+    let dropped = tables.drop_index::<WithCity>("email").side_by_side(1).progress(move |progress| {
         // The receiver may be gone.
         let _ = sender.send(progress.index_rows);
     });
     tokio::select! {
-        dropped = dropped => panic!("it reports its first page: {dropped:?}"),
+        // The report stops it before it is polled again.
+        biased;
         page = pages.recv() => ensure!(page.is_some(), "a page"),
+        dropped = dropped => panic!("it reports its first page: {dropped:?}"),
     }
     // Until it has ended, no program can have the index.
     let refused = program(store).create::<Member>().await;

@@ -236,7 +236,7 @@ async fn a_migration_can_be_repeated_and_resumed(store: &Store) -> Result<()> {
         moved = stopped => panic!("it reports its first page: {moved:?}"),
         cursor = cursors.recv() => cursor.flatten().context("a cursor")?,
     };
-    assert!(program(store).repair::<Old>().from(&cursor).is_err(), "it is a cursor of another job");
+    assert!(program(store).repair::<Old>().resume_from(&cursor).is_err(), "it is a cursor of another job");
     let moved = program(store).migrate::<Old, New>().resume_from(&cursor)?.await?;
     assert_eq!((moved.entities, moved.switched), (count as usize, true));
     // Again, it has nothing to do.

@@ -6,7 +6,6 @@ use anyhow::Result;
 use table_runtime::{
     EntityGroup, Error, Stored, TableEntity, Tables, Value,
     backend::{Action, IfMatch},
-    inventory::SweepOptions,
     row::{Properties, ValueRef},
 };
 use tests::stores::Store;
@@ -681,7 +680,7 @@ async fn what_has_expired_by_a_doubtful_time_alone_is_kept(store: &Store) -> Res
     }
     assert_eq!(tables.sweep::<Session>().await?.removed, 0);
     let inventory = tables.inventory().await?;
-    let swept = inventory.sweep(&tables, &inventory.entities[0], SweepOptions::default(), |_| ()).await?;
+    let swept = inventory.sweep(&tables, &inventory.entities[0]).await?;
     assert_eq!((swept.found, swept.removed), (0, 0));
     let mut first = Session::key("t", 1).get(&tables).await?.expect("it is found");
     first.note = "changed".into();

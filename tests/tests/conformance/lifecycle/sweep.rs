@@ -1,6 +1,10 @@
 //! The job that removes what has expired.
 
 use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, SystemTime},
 };
@@ -9,7 +13,8 @@ use anyhow::Result;
 use table_runtime::{
     Error, KeyPart, TableEntity, Tables,
     backend::{Action, IfMatch},
-    inventory::SweepOptions,
+    inventory::RecordedEntity,
+    jobs::{Job, Sweep},
     row::{Properties, ValueRef},
 };
 use tests::stores::Store;
@@ -114,9 +119,9 @@ async fn a_sweep_continues_at_its_cursor(store: &Store) -> Result<()> {
     time.set(at(1));
     let all = tables.sweep::<Latch>().dry_run().await?;
     let cursor = all.cursor.expect("a row was read");
-    assert_eq!(tables.sweep::<Latch>().from(&cursor).await?.found, 0);
-    assert!(matches!(tables.sweep::<Key>().from(&cursor).await, Err(Error::Cursor(_))));
-    assert!(matches!(tables.sweep::<Latch>().from("other").await, Err(Error::Cursor(_))));
+    assert_eq!(tables.sweep::<Latch>().resume_from(&cursor)?.await?.found, 0);
+    assert!(matches!(tables.sweep::<Key>().resume_from(&cursor), Err(Error::Cursor(_))));
+    assert!(matches!(tables.sweep::<Latch>().resume_from("other"), Err(Error::Cursor(_))));
     assert_eq!(tables.sweep::<Latch>().await?.removed, 5);
     Ok(())
 }
@@ -157,7 +162,7 @@ async fn a_sweep_follows_a_clock_that_is_set_back(store: &Store) -> Result<()> {
     time.set(at(10));
     // As the first answer of the service does, if the host's clock is ahead.
     let clock = time.clone();
-    let swept = tables.sweep::<Latch>().progress(move |_| clock.set(at(0))).await?;
+    let swept = tables.sweep::<Latch>().side_by_side(1).progress(move |_| clock.set(at(0))).await?;
     assert_eq!((swept.found, swept.removed), (1000, 1000));
     assert_eq!(Latch::scan().count(&tables).await?, 100);
     Ok(())
@@ -176,14 +181,24 @@ async fn a_sweep_leaves_rows_that_it_cannot_read(store: &Store) -> Result<()> {
     Ok(())
 }
 
+type RecordedSweep = Job<'static, Sweep<'static, RecordedEntity>>;
+
 /// Sweeps by the recorded layouts. Returns the numbers of entities that were found and removed.
-async fn sweep_recorded(tables: &Tables, entity: &str, options: SweepOptions) -> Result<[u64; 2]> {
+async fn sweep_recorded(
+    tables: &Tables,
+    entity: &str,
+    with: impl FnOnce(RecordedSweep) -> RecordedSweep,
+) -> Result<[usize; 2]> {
     let inventory = tables.inventory().await?;
     let entity = inventory.entities.iter().find(|recorded| recorded.name == entity).expect("it is recorded");
-    let mut listed = 0;
-    let swept = inventory.sweep(tables, entity, options, |_| listed += 1).await?;
-    assert_eq!(listed, swept.found);
-    assert!(!swept.is_outdated && swept.left.is_empty() && swept.unreadable == 0, "{swept:?}");
+    let listed = Arc::new(AtomicUsize::new(0));
+    let counter = listed.clone();
+    let sweep = with(inventory.sweep(tables, entity)).found(move |_| {
+        counter.fetch_add(1, Ordering::Relaxed);
+    });
+    let swept = sweep.await?;
+    assert_eq!(listed.load(Ordering::Relaxed), swept.found);
+    assert!(!swept.is_outdated && swept.left == 0 && swept.unreadable == 0, "{swept:?}");
     Ok([swept.found, swept.removed])
 }
 
@@ -195,8 +210,8 @@ async fn the_recorded_layouts_are_enough_for_a_sweep(store: &Store) -> Result<()
     tables.insert_all([Session::new(98, None), Session::new(99, None)]).await?;
     assert!(tables.soft_delete(Session::key("t", 98)).await?);
     time.set(at(39));
-    let options = SweepOptions::default();
-    assert_eq!(sweep_recorded(&tables, "Session", SweepOptions { dry_run: true, ..options }).await?, [40, 0]);
+    let options = |sweep| sweep;
+    assert_eq!(sweep_recorded(&tables, "Session", Job::dry_run).await?, [40, 0]);
     assert_eq!(sweep_recorded(&tables, "Session", options).await?, [40, 40]);
     // No row of an entity that was swept is left, in any table.
     assert_eq!(store.rows("SessionsByEmail").await?.len(), 22);
@@ -204,7 +219,7 @@ async fn the_recorded_layouts_are_enough_for_a_sweep(store: &Store) -> Result<()
     assert_eq!(store.rows("SessionTags").await?.len(), 44);
     assert_eq!(findings::<Session>(store).await?, []);
     assert_eq!(sweep_recorded(&tables, "Session", options).await?, [0, 0]);
-    let emptied = |seconds| SweepOptions { deleted_before: Some(Duration::from_secs(seconds)), ..options };
+    let emptied = |seconds| move |sweep: RecordedSweep| sweep.deleted_before(Duration::from_secs(seconds));
     assert_eq!(sweep_recorded(&tables, "Session", emptied(40)).await?, [0, 0]);
     assert_eq!(sweep_recorded(&tables, "Session", emptied(39)).await?, [1, 1]);
     assert_eq!(findings::<Session>(store).await?, []);
@@ -243,7 +258,7 @@ async fn a_sweep_by_the_recorded_layouts_excludes_other_writers(store: &Store) -
             renewals = 1;
         }
     };
-    let swept = inventory.sweep(&tables, session, SweepOptions::default(), renew).await?;
+    let swept = inventory.sweep(&tables, session).found(renew).await?;
     assert_eq!((swept.found, swept.removed), (3, 3 - renewals), "{swept:?}");
     let left = if renewals == 0 { vec![] } else { vec![2] };
     check_found(&tables, 1..4, &left).await?;
@@ -254,7 +269,7 @@ async fn a_sweep_by_the_recorded_layouts_excludes_other_writers(store: &Store) -
     other.push("State", ValueRef::String("Building"));
     let copies = ("layouts", "sessioncopies sessions Session copies");
     store.write("TableLayouts", copies, Action::Merge(other, IfMatch::Any)).await?;
-    let swept = inventory.sweep(&tables, session, SweepOptions::default(), |_| ()).await?;
+    let swept = inventory.sweep(&tables, session).await?;
     assert!(swept.is_outdated && swept.found == 0, "{swept:?}");
     Ok(())
 }
@@ -286,9 +301,9 @@ async fn a_sweep_by_the_recorded_layouts_leaves_what_it_cannot_compute(store: &S
     tables.insert(&Book { library: "l".into(), id: 1, states: vec![State::Lent], until: at(1) }).await?;
     time.set(at(1));
     let inventory = tables.inventory().await?;
-    let swept = inventory.sweep(&tables, &inventory.entities[0], SweepOptions::default(), |_| ()).await?;
+    let swept = inventory.sweep(&tables, &inventory.entities[0]).await?;
     assert_eq!((swept.found, swept.removed), (1, 0));
-    assert_eq!(swept.left.into_iter().collect::<Vec<_>>(), [("Book.state".to_owned(), 1)]);
+    assert_eq!(swept.unknown.into_iter().collect::<Vec<_>>(), [("Book.state".to_owned(), 1)]);
     assert_eq!(store.rows("Books").await?.len(), 2);
     assert_eq!(tables.sweep::<Book>().await?.removed, 1);
     assert!(store.rows("Books").await?.is_empty());
@@ -344,10 +359,10 @@ async fn a_sweep_by_the_recorded_layouts_leaves_rows_that_are_converted(store: &
     store.write("Volumes", ("l", "id-0000000003"), Action::Replace(without, IfMatch::Any)).await?;
     time.set(at(1));
     let inventory = tables.inventory().await?;
-    let swept = inventory.sweep(&tables, &inventory.entities[0].clone(), SweepOptions::default(), |_| ()).await?;
+    let swept = inventory.sweep(&tables, &inventory.entities[0].clone()).await?;
     // The catalog records the state that a row without one has.
     assert_eq!((swept.found, swept.removed), (3, 2), "{swept:?}");
-    assert_eq!(swept.left.values().sum::<u64>(), 1, "{:?}", swept.left);
+    assert_eq!((swept.left, swept.unknown.len()), (1, 1), "{swept:?}");
     assert_eq!(tables.sweep::<Volume>().await?.removed, 1);
     Ok(())
 }
@@ -361,9 +376,9 @@ async fn an_entity_that_cannot_be_removed_does_not_stop_a_sweep(store: &Store) -
     store.write("Sessions", ("t", "named-Name1"), Action::Merge(damage, IfMatch::Any)).await?;
     time.set(at(1));
     let recorded = tables.inventory().await?;
-    let swept = recorded.sweep(&tables, &recorded.entities[0], SweepOptions::default(), |_| ()).await?;
+    let swept = recorded.sweep(&tables, &recorded.entities[0]).await?;
     assert_eq!((swept.found, swept.removed), (2, 1), "{swept:?}");
-    assert_eq!(swept.left.into_iter().collect::<Vec<_>>(), [("Session".to_owned(), 1)]);
+    assert_eq!(swept.unknown.into_iter().collect::<Vec<_>>(), [("Session".to_owned(), 1)]);
     tables.insert(&Session::new(3, Some(0))).await?;
     let swept = tables.sweep::<Session>().await?;
     assert_eq!((swept.found, swept.removed, swept.left), (2, 1, 1));

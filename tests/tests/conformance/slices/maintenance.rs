@@ -179,18 +179,18 @@ async fn verify_and_repair_process_every_slice(store: &Store) -> Result<()> {
     assert_eq!((row.table.as_str(), row.row_key.as_str()), ("Log197002", "of another program"));
     // A cursor continues in its slice.
     let mut cursors = Vec::new();
-    let mut verify = tables.verify::<Log>();
+    let mut verify = tables.verify::<Log>().side_by_side(1);
     while let Some(found) = verify.next().await {
         cursors.push((found?, verify.cursor().map(str::to_owned)));
     }
     let (_, Some(cursor)) = &cursors[0] else { panic!("{cursors:?}") };
-    assert_eq!(tables.verify::<Log>().from(cursor)?.all().await?.len(), 1);
+    assert_eq!(tables.verify::<Log>().resume_from(cursor)?.all().await?.len(), 1);
     let last = verify.cursor().context("a cursor at the end")?;
-    assert_eq!(tables.verify::<Log>().from(last)?.all().await?, []);
+    assert_eq!(tables.verify::<Log>().resume_from(last)?.all().await?, []);
 
     let (sender, receiver) = mpsc::channel();
-    tables.repair::<Log>().progress(move |progress| drop(sender.send(progress.clone()))).await?;
+    tables.repair::<Log>().side_by_side(1).progress(move |progress| drop(sender.send(progress.clone()))).await?;
     let cursor = receiver.recv()?.cursor.context("a report has a cursor")?;
-    assert_eq!(tables.repair::<Log>().from(&cursor)?.await?.entities, 90 - 31 + 1);
+    assert_eq!(tables.repair::<Log>().resume_from(&cursor)?.await?.entities, 90 - 31 + 1);
     Ok(())
 }

@@ -41,6 +41,22 @@ pub async fn run(tables: &Tables) -> Result<usize> {
     Ok(pages + entities)
 }
 
+/// All options of each job.
+pub async fn options(tables: &Tables, cursor: &str) -> Result<()> {
+    let verify = tables.verify::<Session>().side_by_side(4).resume_from(cursor)?.memory(1 << 20).partitions("a".."b");
+    drop(verify.await?);
+    let repair = tables.repair::<Session>().side_by_side(4).resume_from(cursor)?.memory(1 << 20);
+    repair.partitions(String::from("a")..).await?;
+    let backfill = tables.backfill::<Session>("device").side_by_side(4).resume_from(cursor)?.memory(1 << 20);
+    backfill.dry_run().await?;
+    let sweep = tables.sweep::<Session>().side_by_side(4).resume_from(cursor)?.dry_run().partitions(..="b");
+    sweep.shard(0, 3).await?;
+    tables.migrate::<Session, Login>().side_by_side(4).resume_from(cursor)?.memory(1 << 20).copy_only().await?;
+    tables.drop_moved::<Session>().side_by_side(4).await?;
+    tables.drop_index::<Session>("device").side_by_side(4).await?;
+    Ok(())
+}
+
 /// A job without a closure, or with one that owns what it needs, is a task.
 pub fn task(tables: Tables) -> Box<dyn Future<Output = Result<()>> + Send> {
     Box::new(async move {

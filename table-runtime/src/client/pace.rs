@@ -1,4 +1,4 @@
-//! The number of transactions that a bulk write has in flight: additive increase, multiplicative decrease.
+//! The number of requests that a bulk write or a scan has in flight: additive increase, multiplicative decrease.
 //!
 //! The store counts the answers that show an overload
 //! ([`Description::overloads`](crate::backend::Description::overloads)). If there were any when a transaction completes, the limit is halved. The transactions in flight at that moment were
@@ -8,7 +8,7 @@
 
 /// The limit of the transactions in flight, as the answers of the store change it.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub struct Pace {
     limit: usize,
     most: usize,
     /// Number of overloads that the store had counted when the limit was last looked at.
@@ -26,19 +26,19 @@ pub(super) struct Pace {
 impl Pace {
     /// Creates a limit that begins at `start` and is never higher than `most`. `overloads` is what the store has
     /// counted before.
-    pub(super) fn new(start: usize, most: usize, overloads: u64) -> Self {
+    pub fn new(start: usize, most: usize, overloads: u64) -> Self {
         let most = most.max(1);
         let limit = start.clamp(1, most);
         Self { limit, most, overloads, is_starting: true, settling: 0, completed: 0, is_reached: false }
     }
 
     /// Returns the number of transactions that may be in flight: at least 1.
-    pub(super) fn limit(&self) -> usize {
+    pub fn limit(&self) -> usize {
         self.limit
     }
 
     /// Notes that one of `in_flight` transactions has completed, and that the store has counted so many overloads.
-    pub(super) fn note(&mut self, in_flight: usize, overloads: u64) {
+    pub fn note(&mut self, in_flight: usize, overloads: u64) {
         let is_overloaded = overloads > self.overloads;
         self.overloads = overloads;
         if self.settling > 0 {

@@ -1,0 +1,10 @@
+//! Scans of all rows of some layouts, several parts of them side by side.
+
+mod alphabet;
+mod place;
+mod section;
+mod side_by_side;
+
+pub use place::{RowRange, includes, intersection};
+pub use section::{ScannedPage, Section, Shard, all_rows, sections, single};
+pub use side_by_side::SideBySide;

@@ -1,0 +1,218 @@
+//! Jobs that read several pages at the same time: how much faster they are on a store that is far away, and that they find
+//! the same.
+
+use std::{
+    collections::BTreeSet,
+    future::IntoFuture,
+    time::{Duration, SystemTime},
+};
+
+use anyhow::{Result, ensure};
+use futures_util::TryStreamExt;
+use proptest::prelude::*;
+use table_runtime::{
+    Error, TableEntity, Tables,
+    backend::{Action, IfMatch, Reach},
+    jobs::Finding,
+    row::{Properties, ValueRef},
+};
+use tests::{depth::Depth, far::Far, stores::Store};
+use tokio::time::Instant;
+
+/// Entity with partitions of ten.
+#[derive(TableEntity, Clone, Debug)]
+#[table(name = "Parcels", expires = until)]
+struct Parcel {
+    #[partition_key]
+    customer: u32,
+    #[row_key]
+    number: u32,
+    #[index(name)]
+    name: String,
+    until: SystemTime,
+}
+
+/// The entity before it had the index.
+#[derive(TableEntity, Clone, Debug)]
+#[table(name = "Parcels", entity = "Parcel", expires = until)]
+struct PlainParcel {
+    #[partition_key]
+    customer: u32,
+    #[row_key]
+    number: u32,
+    name: String,
+    until: SystemTime,
+}
+
+/// Returns a store with so many entities, which have no row in the index, and the same store far away.
+async fn parcels(count: u32) -> Result<(Store, Far)> {
+    let store = Store::plain(Reach::Partition);
+    store.tables.create::<PlainParcel>().await?;
+    let until = SystemTime::now() - Duration::from_hours(1);
+    let plain = |number| PlainParcel { customer: number / 10, number, name: format!("name {number:06}"), until };
+    store.tables.insert_all((0..count).map(plain)).await?;
+    store.tables.create::<Parcel>().await?;
+    let far = Far::new(store.backend.clone());
+    Ok((store, far))
+}
+
+/// Runs a job, and returns the time that it takes.
+async fn timed<T>(job: impl IntoFuture<Output = table_runtime::Result<T>>) -> Result<(T, f64)> {
+    let begun = Instant::now();
+    Ok((job.await?, begun.elapsed().as_secs_f64()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn sixteen_pages_at_a_time_are_faster() -> Result<()> {
+    let (count, at_least) = Depth::choose((20_000, 2.0), (60_000, 4.0), (300_000, 10.0));
+    let all = count as usize;
+    let mut times = Vec::new();
+    for pages in [1, 16] {
+        let (store, far) = parcels(count).await?;
+        let tables = Tables::new(far.clone());
+        let (filled, of_backfill) = timed(tables.backfill::<Parcel>("name").side_by_side(pages)).await?;
+        ensure!(filled.ready && filled.written == all, "{filled:?}");
+        far.requests();
+        let (verified, of_verification) = timed(tables.verify::<Parcel>().side_by_side(pages)).await?;
+        ensure!(verified.findings.is_empty() && (verified.entities, verified.index_rows) == (all, all), "{verified:?}");
+        let requests = far.requests();
+        let (swept, of_sweep) = timed(tables.sweep::<Parcel>().side_by_side(pages)).await?;
+        ensure!((swept.found, swept.removed) == (all, all), "{swept:?}");
+        ensure!(
+            store.rows("Parcels").await?.is_empty() && store.rows("ParcelsByName").await?.is_empty(),
+            "rows are left"
+        );
+        times.push((of_verification, of_backfill, of_sweep, requests));
+    }
+    let [one, sixteen] = [times[0], times[1]];
+    // A page of each table for each thousand rows.
+    ensure!(one.3 == 2 * all.div_ceil(1000), "{} requests", one.3);
+    ensure!(sixteen.3 < 10 * one.3, "{} requests instead of {}", sixteen.3, one.3);
+    ensure!(one.0 > at_least * sixteen.0, "verify: {} s, {} s", one.0, sixteen.0);
+    for (name, one, sixteen) in [("backfill", one.1, sixteen.1), ("sweep", one.2, sixteen.2)] {
+        ensure!(one > at_least.min(4.0) * sixteen, "{name}: {one} s, {sixteen} s");
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_of_one_page_is_read_by_one_request() -> Result<()> {
+    let (_store, far) = parcels(1000).await?;
+    let tables = Tables::new(far.clone());
+    tables.backfill::<Parcel>("name").await?;
+    far.requests();
+    assert_eq!(tables.verify::<Parcel>().side_by_side(16).await?.entities, 1000);
+    assert_eq!(far.requests(), 2);
+    Ok(())
+}
+
+/// Entity whose keys are any texts.
+#[derive(TableEntity, Clone, Debug)]
+#[table(name = "Things")]
+struct Thing {
+    #[partition_key]
+    group: String,
+    #[row_key]
+    id: String,
+    #[index(name)]
+    name: String,
+    #[index(color, same_partition, list)]
+    color: String,
+}
+
+/// What another program did to the rows of an entity.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    None,
+    /// It deleted the row of the name.
+    Missing,
+    /// It gave the entity another name.
+    Stale,
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof!["[0-9]{8}", "0000[0-9]{2}", "[0-9a-f]{12}", "[a-c]{0,3}", "same", "[a-z~\u{e9}\u{FFFF}\u{10000}]{1,4}",]
+}
+
+fn thing() -> impl Strategy<Value = (Thing, Damage)> {
+    let damage = prop_oneof![8 => Just(Damage::None), 1 => Just(Damage::Missing), 1 => Just(Damage::Stale)];
+    let color = prop::sample::select(vec!["red".to_owned(), "blue".to_owned()]);
+    (key(), key(), key(), color, damage)
+        .prop_map(|(group, id, name, color, damage)| (Thing { group, id, name, color }, damage))
+}
+
+/// Verifies with so many pages at a time, and with a stop at some page, from which the verification goes on with another number.
+async fn findings(far: &Far, (pages, then): (usize, usize), memory: usize, stop: usize) -> Result<BTreeSet<String>> {
+    let tables = Tables::new(far.clone());
+    let (mut found, mut cursor) = (BTreeSet::new(), None);
+    let mut verify = tables.verify::<Thing>().side_by_side(pages).memory(memory);
+    let mut since = Vec::new();
+    let text = |finding: Finding| finding.to_string();
+    while let Some(finding) = verify.try_next().await? {
+        if verify.cursor() != cursor.as_deref() {
+            cursor = verify.cursor().map(str::to_owned);
+            found.extend(since.drain(..));
+        }
+        since.push(text(finding));
+        if found.len() >= stop {
+            break;
+        }
+    }
+    drop(verify);
+    let mut rest = tables.verify::<Thing>().side_by_side(then).memory(memory);
+    if let Some(cursor) = &cursor {
+        rest = rest.resume_from(cursor)?;
+    }
+    found.extend(rest.all().await?.into_iter().map(text));
+    Ok(found)
+}
+
+async fn check_findings(things: Vec<(Thing, Damage)>, pages: (usize, usize), page: u32, memory: usize) -> Result<()> {
+    let store = Store::plain(Reach::Partition);
+    let tables = &store.tables;
+    tables.create::<Thing>().await?;
+    for (thing, damage) in &things {
+        match tables.insert(thing).await {
+            Err(Error::AlreadyExists(_)) => continue,
+            inserted => drop(inserted?),
+        }
+        match damage {
+            Damage::None => {}
+            Damage::Missing => {
+                let rows = store.rows("ThingsByName").await?;
+                let row = rows.last().expect("the insert wrote one");
+                store.write("ThingsByName", (&row.partition_key, &row.row_key), Action::Delete(IfMatch::Any)).await?;
+            }
+            Damage::Stale => {
+                let rows = store.rows("Things").await?;
+                let row = rows.iter().find(|row| row.properties.get("Name").is_some()).expect("an entity");
+                let mut name = Properties::default();
+                name.push("Name", ValueRef::String("another"));
+                store.write("Things", (&row.partition_key, &row.row_key), Action::Merge(name, IfMatch::Any)).await?;
+            }
+        }
+    }
+    let far = Far::new(store.backend.clone()).with_pages(page);
+    let all: BTreeSet<_> =
+        tables.verify::<Thing>().side_by_side(1).await?.findings.iter().map(ToString::to_string).collect();
+    for stop in [usize::MAX, 1, all.len() / 2] {
+        let found = findings(&far, pages, memory, stop).await?;
+        ensure!(found == all, "stop {stop}: {found:#?} instead of {all:#?}");
+    }
+    Ok(())
+}
+
+tests::depth::laws! {
+    48;
+
+    fn the_findings_are_those_of_one_page_at_a_time(
+        things in prop::collection::vec(thing(), 1..60),
+        pages in (1_usize..9, 1_usize..9),
+        page in 1_u32..8,
+        memory in prop_oneof![Just(64 << 20), 64_usize..400],
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        let checked = runtime.block_on(check_findings(things, pages, page, memory));
+        prop_assert!(checked.is_ok(), "{:?}", checked);
+    }
+}
