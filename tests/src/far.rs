@@ -9,7 +9,7 @@ use std::{
 };
 
 use table_runtime::{
-    Result,
+    Error, Result,
     backend::{
         Backend, BoxFuture, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, Scan, StoreView,
         TableRequest, Written,
@@ -31,6 +31,8 @@ pub struct Far {
     is_uneven: bool,
     /// The number of the request from which on none is answered.
     end: usize,
+    /// The number of the one request that fails.
+    refused: Option<usize>,
     ended: Arc<Notify>,
 }
 
@@ -38,7 +40,7 @@ impl Far {
     /// Puts a store far away.
     pub fn new(inner: impl Backend) -> Self {
         let (requests, ended) = (Arc::default(), Arc::default());
-        Self { inner: Arc::new(inner), requests, page: 1000, is_uneven: false, end: usize::MAX, ended }
+        Self { inner: Arc::new(inner), requests, page: 1000, is_uneven: false, end: usize::MAX, refused: None, ended }
     }
 
     /// Limits the rows of a page, and gives answers different times.
@@ -53,6 +55,12 @@ impl Far {
         Self { end, ..self }
     }
 
+    /// Answers this request with an error, and does not carry it out.
+    #[must_use]
+    pub fn refusing(self, number: usize) -> Self {
+        Self { refused: Some(number), ..self }
+    }
+
     /// Returns the number of requests since the last call.
     pub fn requests(&self) -> usize {
         self.requests.swap(0, Ordering::Relaxed)
@@ -63,7 +71,7 @@ impl Far {
         self.ended.notified().await;
     }
 
-    async fn travel(&self) {
+    async fn travel(&self) -> Result<()> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         if number >= self.end {
             self.ended.notify_one();
@@ -71,6 +79,11 @@ impl Far {
         }
         let uneven = if self.is_uneven { 1 + number as u64 * 7 % 31 } else { 0 };
         tokio::time::sleep(DELAY + Duration::from_millis(uneven)).await;
+        if self.refused == Some(number) {
+            let reason = "the test made it fail".to_owned();
+            return Err(Error::NoAnswer { table: String::new(), operation: "request", reason, request: None });
+        }
+        Ok(())
     }
 }
 
@@ -81,14 +94,14 @@ impl Backend for Far {
 
     fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
         Box::pin(async move {
-            self.travel().await;
+            self.travel().await?;
             self.inner.tables(request).await
         })
     }
 
     fn read<'a>(&'a self, request: ReadRequest<'a>, reader: Reader<'a>) -> BoxFuture<'a, Result<Option<Continuation>>> {
         Box::pin(async move {
-            self.travel().await;
+            self.travel().await?;
             let ReadTarget::Page { scan, from } = request.target else { return self.inner.read(request, reader).await };
             let scan = Scan { page: scan.page.min(self.page), ..scan.clone() };
             self.inner.read(ReadRequest { target: ReadTarget::Page { scan: &scan, from }, ..request }, reader).await
@@ -97,7 +110,7 @@ impl Backend for Far {
 
     fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
         Box::pin(async move {
-            self.travel().await;
+            self.travel().await?;
             self.inner.execute(groups).await
         })
     }

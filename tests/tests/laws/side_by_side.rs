@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use futures_util::TryStreamExt;
+use futures_util::{FutureExt, TryStreamExt};
 use proptest::prelude::*;
 use table_runtime::{
     Error, TableEntity, Tables,
@@ -199,6 +199,111 @@ async fn check_findings(things: Vec<(Thing, Damage)>, pages: (usize, usize), pag
         let found = findings(&far, pages, memory, stop).await?;
         ensure!(found == all, "stop {stop}: {found:#?} instead of {all:#?}");
     }
+    // Of some partitions, those of their entities are found, and a repair fixes no others.
+    let from = things[things.len() / 2].0.group.as_str();
+    let is_own = |finding: &&Finding| {
+        let entity = finding.entity().expect("each is about an entity");
+        order(&entity.partition_key) >= order(from)
+    };
+    let found = tables.verify::<Thing>().side_by_side(1).await?.findings;
+    let (own, others): (Vec<_>, Vec<_>) = found.iter().partition(is_own);
+    let text = |findings: &[Finding]| findings.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    let far = Tables::new(far);
+    let part = far.verify::<Thing>().side_by_side(pages.0).memory(memory).partitions(from..).await?.findings;
+    let own = own.into_iter().map(ToString::to_string).collect();
+    ensure!(text(&part) == own, "from {from:?}: {part:#?} instead of {own:#?}");
+    let repaired = far.repair::<Thing>().side_by_side(pages.1).memory(memory).partitions(from..).await?;
+    ensure!(text(&repaired.fixed) == own && repaired.left.is_empty(), "from {from:?}: {repaired:#?}");
+    let left = tables.verify::<Thing>().await?.findings;
+    let others = others.into_iter().map(ToString::to_string).collect();
+    ensure!(text(&left) == others, "from {from:?}: {left:#?} are left instead of {others:#?}");
+    Ok(())
+}
+
+/// Returns what keys are compared by.
+fn order(key: &str) -> Vec<u16> {
+    key.encode_utf16().collect()
+}
+
+/// Entity whose values have one row for all entities of a partition.
+#[derive(TableEntity, Clone, Debug)]
+#[table(name = "Lamps", expires = until)]
+struct Lamp {
+    #[partition_key]
+    house: u32,
+    #[row_key]
+    id: u32,
+    #[index(color, same_partition, list)]
+    color: String,
+    until: SystemTime,
+}
+
+/// Returns a store with entities of one partition that have expired.
+async fn lamps(count: u32) -> Result<Store> {
+    let store = Store::plain(Reach::Partition);
+    store.tables.create::<Lamp>().await?;
+    let (color, until) = (String::from("red"), SystemTime::UNIX_EPOCH);
+    store.tables.insert_all((0..count).map(|id| Lamp { house: 1, id, color: color.clone(), until })).await?;
+    Ok(store)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recorded_sweep_of_several_pages_removes_entities_that_share_a_list() -> Result<()> {
+    let store = lamps(40).await?;
+    let tables = Tables::new(Far::new(store.backend.clone()).with_pages(4));
+    let inventory = tables.inventory().await?;
+    let swept = inventory.sweep(&tables, &inventory.entities[0]).side_by_side(4).await?;
+    assert_eq!((swept.found, swept.removed, swept.left), (40, 40, 0));
+    assert!(store.rows("Lamps").await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_that_ended_because_a_record_changed_goes_on_from_its_cursor() -> Result<()> {
+    let store = lamps(40).await?;
+    let tables = Tables::new(Far::new(store.backend.clone()).with_pages(4));
+    let inventory = tables.inventory().await?;
+    let records = store.rows("TableLayouts").await?;
+    let record = records.iter().find(|row| row.row_key.ends_with(" color")).expect("the record of the index");
+    let set = |state: &str| {
+        let mut properties = Properties::default();
+        properties.push("State", ValueRef::String(state));
+        let written = store.write(
+            "TableLayouts",
+            (&record.partition_key, &record.row_key),
+            Action::Merge(properties, IfMatch::Any),
+        );
+        written.now_or_never().expect("a plain store does not wait")
+    };
+    // Other pages are being worked on at that moment, whose entities are still removed.
+    let mut found = 0;
+    let sweep = inventory.sweep(&tables, &inventory.entities[0]).side_by_side(4).found(|_| {
+        found += 1;
+        if found == 10 {
+            set("Building").expect("the record is there");
+        }
+    });
+    let swept = sweep.await?;
+    ensure!(swept.is_outdated && (1..40).contains(&swept.removed), "{swept:?}");
+    set("Ready")?;
+    let mut again = inventory.sweep(&tables, &inventory.entities[0]).side_by_side(3);
+    if let Some(cursor) = &swept.cursor {
+        again = again.resume_from(cursor)?;
+    }
+    let rest = again.await?;
+    assert_eq!((rest.is_outdated, swept.removed + rest.removed), (false, 40));
+    assert!(store.rows("Lamps").await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inventory_without_the_entity_is_outdated() -> Result<()> {
+    let store = Store::plain(Reach::Partition);
+    let before = store.tables.inventory().await?;
+    let after = lamps(3).await?;
+    let entity = after.tables.inventory().await?.entities.remove(0);
+    let swept = before.sweep(&after.tables, &entity).await?;
+    assert_eq!((swept.is_outdated, swept.removed), (true, 0));
     Ok(())
 }
 

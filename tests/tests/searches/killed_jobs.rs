@@ -1,5 +1,5 @@
-//! Jobs that are killed at a request, and go on from the last cursor that they reported, with another number of pages at the
-//! same time: in the end, the store has the rows that it has after a job that was not killed.
+//! Jobs that are killed at a request, or end with its error, and go on from the last cursor that they reported, with another
+//! number of pages at the same time: in the end, the store has the rows that it has after a job that was not disturbed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,7 @@ use futures_util::future::LocalBoxFuture;
 use table_runtime::{
     TableEntity, Tables, Ticks,
     backend::{Action, Backend, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions, Reach, Scan},
-    jobs::{Job, JobKind, Progress, Resumable},
+    jobs::{Job, JobKind, Progress, Resumable, Swept},
     row::{Row, RowRef},
 };
 use tests::{depth::Depth, far::Far, plain::Plain};
@@ -89,8 +89,8 @@ async fn table_rows(store: &Plain, table: &str) -> Result<Vec<Row>> {
     Ok(store.query(&scan, None).await?.rows.iter().map(RowRef::to_row).collect())
 }
 
-/// The last cursor that a job has reported.
-type Cursor = Arc<Mutex<Option<String>>>;
+/// The last cursor that a job has reported, and the number of problems that it had found.
+type Cursor = Arc<Mutex<(Option<String>, usize)>>;
 
 /// Runs a job on a store from a cursor, if there is one, with so many pages at the same time. Returns what it has found.
 type Run = fn(Tables, usize, Cursor) -> LocalBoxFuture<'static, Result<BTreeSet<String>>>;
@@ -99,17 +99,19 @@ type Run = fn(Tables, usize, Cursor) -> LocalBoxFuture<'static, Result<BTreeSet<
 fn resumed<K: JobKind + Resumable>(
     job: Job<'static, K>,
     (pages, cursor): (usize, Cursor),
-    of: fn(&K::Progress) -> &Option<String>,
+    of: fn(&K::Progress) -> (Option<String>, usize),
 ) -> Result<Job<'static, K>> {
-    let saved = cursor.lock().expect("a lock").clone();
+    let saved = cursor.lock().expect("a lock").0.clone();
     let job = match saved {
         Some(saved) => job.resume_from(&saved)?,
         None => job,
     };
-    Ok(job.side_by_side(pages).progress(move |progress| cursor.lock().expect("a lock").clone_from(of(progress))))
+    Ok(job.side_by_side(pages).progress(move |progress| *cursor.lock().expect("a lock") = of(progress)))
 }
 
-const OF: fn(&Progress) -> &Option<String> = |progress| &progress.cursor;
+const OF: fn(&Progress) -> (Option<String>, usize) = |progress| (progress.cursor.clone(), 0);
+const OF_FINDINGS: fn(&Progress) -> (Option<String>, usize) = |progress| (progress.cursor.clone(), progress.findings);
+const OF_SWEEP: fn(&Swept) -> (Option<String>, usize) = |swept| (swept.cursor.clone(), 0);
 
 fn backfill(tables: Tables, pages: usize, cursor: Cursor) -> LocalBoxFuture<'static, Result<BTreeSet<String>>> {
     Box::pin(async move {
@@ -137,14 +139,14 @@ fn repair(tables: Tables, pages: usize, cursor: Cursor) -> LocalBoxFuture<'stati
 
 fn verify(tables: Tables, pages: usize, cursor: Cursor) -> LocalBoxFuture<'static, Result<BTreeSet<String>>> {
     Box::pin(async move {
-        let verified = resumed(tables.verify::<Crate>().memory(200), (pages, cursor), OF)?.await?;
+        let verified = resumed(tables.verify::<Crate>().memory(200), (pages, cursor), OF_FINDINGS)?.await?;
         Ok(verified.findings.iter().map(ToString::to_string).collect())
     })
 }
 
 fn sweep(tables: Tables, pages: usize, cursor: Cursor) -> LocalBoxFuture<'static, Result<BTreeSet<String>>> {
     Box::pin(async move {
-        let swept = resumed(tables.sweep::<Crate>(), (pages, cursor), |swept| &swept.cursor)?.await?;
+        let swept = resumed(tables.sweep::<Crate>(), (pages, cursor), OF_SWEEP)?.await?;
         ensure!(swept.left == 0, "{swept:?}");
         // A deletion that was killed leaves rows of indexes, as each does.
         tables.repair::<Crate>().await?;
@@ -156,7 +158,7 @@ fn sweep_recorded(tables: Tables, pages: usize, cursor: Cursor) -> LocalBoxFutur
     Box::pin(async move {
         let inventory = tables.inventory().await?;
         let job = inventory.sweep(&tables, &inventory.entities[0]);
-        let swept = resumed(job, (pages, cursor), |swept| &swept.cursor)?.await?;
+        let swept = resumed(job, (pages, cursor), OF_SWEEP)?.await?;
         ensure!(swept.left == 0 && !swept.is_outdated, "{swept:?}");
         tables.repair::<Crate>().await?;
         Ok(BTreeSet::new())
@@ -186,50 +188,78 @@ fn drop_index(tables: Tables, pages: usize, _: Cursor) -> LocalBoxFuture<'static
     })
 }
 
-/// Runs the job whole, and then killed at each request, with each of these numbers of pages before and after.
-async fn check(start: &Plain, run: Run) -> Result<usize> {
+fn copy(tables: Tables, pages: usize, cursor: Cursor) -> LocalBoxFuture<'static, Result<BTreeSet<String>>> {
+    Box::pin(async move {
+        let [from, to] = ["from1", "to1"].map(|prefix| tables.with_prefix(prefix));
+        resumed(from.copy_to(&to), (pages, cursor), OF)?.await?;
+        Ok(BTreeSet::new())
+    })
+}
+
+/// How a job is disturbed.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// No request is answered any more.
+    Killed,
+    /// One request fails.
+    Refused,
+}
+
+/// Runs the job whole, and then disturbed at each request, with each of these numbers of pages before and after.
+async fn check(start: &Plain, run: Run, ends: &[End]) -> Result<usize> {
     let far = |store: &Plain| Far::new(store.clone()).with_pages(PAGE);
     let whole = start.copy();
     let found = run(Tables::new(far(&whole)), 1, Cursor::default()).await?;
     let expected = rows(&whole).await?;
-    let mut killed = 0;
-    for (before, after) in [(1, 1), (4, 3), (1, 5), (5, 1)] {
-        for end in (0..).step_by(Depth::choose(3, 1, 1)) {
+    let mut disturbed = 0;
+    let pages = [(1, 1), (4, 3), (1, 5), (5, 1)];
+    for (end, (before, after)) in ends.iter().flat_map(|end| pages.map(|pages| (*end, pages))) {
+        for number in (0..).step_by(Depth::choose(3, 1, 1)) {
             let (store, cursor) = (start.copy(), Cursor::default());
-            let far_away = far(&store).until(end);
-            let tables = Tables::new(far_away.clone());
-            let job = run(tables, before, cursor.clone());
-            let context = || format!("{before} pages, killed at request {end}, then {after}");
-            let is_whole = tokio::select! {
+            let far_away = match end {
+                End::Killed => far(&store).until(number),
+                End::Refused => far(&store).refusing(number),
+            };
+            let job = run(Tables::new(far_away.clone()), before, cursor.clone());
+            let context = || format!("{before} pages, {end:?} at request {number}, then {after}");
+            let is_done = tokio::select! {
                 biased;
-                done = job => done.with_context(context).map(drop).map(|()| true)?,
+                done = job => match (done, end) {
+                    (Ok(_), _) => true,
+                    (Err(_), End::Refused) => false,
+                    (Err(error), End::Killed) => return Err(error.context(context())),
+                },
                 () = far_away.ended() => false,
             };
-            let rest = if is_whole {
-                found.clone()
-            } else {
-                run(Tables::new(far(&store)), after, cursor.clone()).await.with_context(context)?
-            };
+            if !is_done {
+                let before = cursor.lock().expect("a lock").1;
+                let rest = run(Tables::new(far(&store)), after, cursor.clone()).await.with_context(context)?;
+                // None is found twice, and none is left out.
+                ensure!(
+                    rest.is_subset(&found) && before + rest.len() == found.len(),
+                    "{}: {before}, {rest:?}",
+                    context()
+                );
+                disturbed += 1;
+            }
             let now = rows(&store).await?;
             ensure!(now == expected, "{}: {now:#?} instead of {expected:#?}", context());
-            ensure!(
-                cursor.lock().expect("a lock").is_some() || found.is_empty() || rest == found,
-                "{}: {rest:?}",
-                context()
-            );
-            ensure!(rest.is_subset(&found), "{}: {rest:?}", context());
-            if is_whole {
+            if far_away.requests() <= number {
                 break;
             }
-            killed += 1;
         }
     }
-    Ok(killed)
+    Ok(disturbed)
 }
 
 fn plain(number: u32) -> PlainCrate {
     let until = SystemTime::UNIX_EPOCH + Duration::from_secs(number.into());
     PlainCrate { dock: number / 5, number, owner: format!("owner {}", number % 3), label: format!("l{number}"), until }
+}
+
+fn indexed(number: u32) -> Crate {
+    let PlainCrate { dock, number, owner, label, until } = plain(number);
+    Crate { dock, number, owner, label, until }
 }
 
 /// Returns a store with entities without indexes, one whose indexes are not built, and one with all index rows.
@@ -263,21 +293,28 @@ async fn damage(store: &Plain) -> Result<()> {
 #[tokio::test(start_paused = true)]
 async fn every_job_that_is_killed_goes_on() -> Result<()> {
     let (plain, old, new) = stores().await?;
+    let from = Plain::since(Ticks::now()).with_reach(Reach::Partition);
+    let tables = Tables::new(from.clone()).with_prefix("from1");
+    tables.create::<Crate>().await?;
+    tables.insert_all((0..COUNT).map(indexed)).await?;
     let damaged = new.copy();
     damage(&damaged).await?;
-    let jobs: [(&str, &Plain, Run); 8] = [
-        ("backfill", &old, backfill),
-        ("backfill of a unique index", &old, unique),
-        ("verify", &damaged, verify),
-        ("repair", &damaged, repair),
-        ("sweep", &new, sweep),
-        ("sweep by the catalog", &new, sweep_recorded),
-        ("migrate", &plain, migrate),
-        ("drop_index", &new, drop_index),
+    let both: &[End] = &[End::Killed, End::Refused];
+    let jobs: [(&str, &Plain, Run, &[End]); 9] = [
+        ("backfill", &old, backfill, both),
+        ("backfill of a unique index", &old, unique, both),
+        ("verify", &damaged, verify, both),
+        // A row that could not be deleted is left to the next repair.
+        ("repair", &damaged, repair, &[End::Killed]),
+        ("sweep", &new, sweep, both),
+        ("sweep by the catalog", &new, sweep_recorded, both),
+        ("migrate", &plain, migrate, both),
+        ("drop_index", &new, drop_index, both),
+        ("copy", &from, copy, both),
     ];
-    for (name, store, job) in jobs {
-        let killed = check(store, job).await.context(name)?;
-        ensure!(killed > 20, "{name}: {killed}");
+    for (name, store, job, ends) in jobs {
+        let disturbed = check(store, job, ends).await.context(name)?;
+        ensure!(disturbed > 20, "{name}: {disturbed}");
     }
     Ok(())
 }

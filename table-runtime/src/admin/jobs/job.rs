@@ -349,6 +349,9 @@ impl<'a, K: JobKind + 'a> Begun<'a, K> {
 
 /// A verification that was read as a stream can be awaited: it then returns what the stream has not, and reports no
 /// further progress.
+///
+/// # Panics
+/// If the stream has returned an error.
 impl<'a, K: JobKind + 'a> IntoFuture for Job<'a, K> {
     type Output = Result<K::Done, K::Error>;
     type IntoFuture = BoxFuture<'a, Result<K::Done, K::Error>>;

@@ -58,8 +58,8 @@ pub trait Sweeping: Send + Sync {
 
     fn lifecycle(&self) -> Lifecycle<'_>;
 
-    /// Returns the rows to read, of which those of the layout 0 are entities.
-    fn sections<'s>(&'s self, sweepings: Sweepings<'s>) -> BoxFuture<'s, Result<Vec<Section>>>;
+    /// Returns the rows to read, of which those of the layout 0 are entities; `None` if it is not known where they are.
+    fn sections<'s>(&'s self, sweepings: Sweepings<'s>) -> BoxFuture<'s, Result<Option<Vec<Section>>>>;
 
     /// Returns the keys of the entity to which a row that was read belongs.
     fn owner(&self, layout: usize, row: &Row) -> Result<RowKeys>;
@@ -157,7 +157,9 @@ impl<'s, E> JobKind for Sweep<'s, E> {
         if sweepings.condition().is_none() {
             return Ok(Swept::default());
         }
-        let sections = of.sections(sweepings).await?;
+        let Some(sections) = of.sections(sweepings).await? else {
+            return Ok(Swept { is_outdated: true, ..Swept::default() });
+        };
         // A cursor of the rows of an index has no meaning for those of the entities.
         options.layout = sections.first().map_or(0, |section| section.layout);
         let resumed = options.begin()?;
@@ -348,20 +350,21 @@ impl Sweeping for Write {
         self.schema.lifecycle
     }
 
-    fn sections<'s>(&'s self, sweepings: Sweepings<'s>) -> BoxFuture<'s, Result<Vec<Section>>> {
+    fn sections<'s>(&'s self, sweepings: Sweepings<'s>) -> BoxFuture<'s, Result<Option<Vec<Section>>>> {
         Box::pin(async move {
             let schema = &self.schema;
             if let Some((layout, scans)) = index_of(schema, sweepings.now).filter(|_| sweepings.in_bin.is_none())
                 // An index that is being built does not have all entities.
                 && self.is_ready(layout).await?
             {
-                return Ok(scans.into_iter().map(|scan| Section { layout, scan, is_slice: false }).collect());
+                let section = |scan| Section { layout, scan, is_slice: false };
+                return Ok(Some(scans.into_iter().map(section).collect()));
             }
             let mut sections = sections(self.backend(), schema.layouts, [0]).await?;
             for section in &mut sections {
                 section.scan.filter = sweepings.condition();
             }
-            Ok(sections)
+            Ok(Some(sections))
         })
     }
 

@@ -109,10 +109,10 @@ mod tests {
     #[test]
     fn the_middle_of_padded_numbers_is_a_padded_number() {
         let digits = of(&["0123456789"]);
-        let middle = digits.between("0000", Some("0010"), 0.5).expect("there are keys between");
-        assert!("0002" < &*middle && &*middle < "0008", "{middle}");
-        let (near, far) = (digits.distance("0001", Some("0002")), digits.distance("0001", Some("0010")));
-        assert!(5.0 * near < far && far < 20.0 * near, "{near} {far}");
+        assert_eq!(digits.between("0000", Some("0010"), 0.5).as_deref(), Some("0005444444"));
+        // One of ten digits, and one of a hundred pairs of them.
+        let (near, far) = (digits.distance("0001", Some("0002")), digits.distance("0001", Some("0011")));
+        assert!(10.0 * near < far && far < 12.0 * near, "{near} {far}");
     }
 
     #[test]

@@ -442,7 +442,7 @@ impl SideBySide {
         let (from, to) = part.keys(section);
         let mut points = Vec::new();
         if let (None, None, Some(Point { partition_key, row_key: Some(_) })) = (partition, part.density, part.begin()) {
-            // The last page has rows of one partition alone. Whether there are others?
+            // The last page has rows of one partition alone, so there may be no other.
             points.push(Point::after_partition(partition_key.clone()));
         }
         #[allow(clippy::cast_precision_loss, reason = "few requests are sent at the same time")]

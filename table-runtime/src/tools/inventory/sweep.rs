@@ -73,16 +73,19 @@ impl Sweeping for RecordedSweep {
         self.entity.lifecycle()
     }
 
-    fn sections<'s>(&'s self, sweepings: Sweepings<'s>) -> BoxFuture<'s, Result<Vec<Section>>> {
+    fn sections<'s>(&'s self, sweepings: Sweepings<'s>) -> BoxFuture<'s, Result<Option<Vec<Section>>>> {
         Box::pin(async move {
+            if !self.rows.inventory.entities.contains(&self.entity) {
+                return Ok(None);
+            }
             let Some(primary) = self.entity.primary().filter(|_| self.entity.moved.is_none()) else {
-                return Ok(Vec::new());
+                return Ok(Some(Vec::new()));
             };
             let section = |table: &str| {
                 let scan = Scan { page: PAGE, filter: sweepings.condition(), ..Scan::all(table.to_owned()) };
                 Section { layout: 0, scan, is_slice: primary.is_sliced() }
             };
-            Ok(self.rows.inventory.tables_of(primary).into_iter().map(section).collect())
+            Ok(Some(self.rows.inventory.tables_of(primary).into_iter().map(section).collect()))
         })
     }
 
@@ -141,8 +144,7 @@ impl Sweeping for RecordedSweep {
     fn is_current(&self) -> BoxFuture<'_, Result<bool>> {
         Box::pin(async {
             let records = self.rows.tables.catalog().await?.records;
-            let is_known = self.rows.inventory.entities.contains(&self.entity);
-            Ok(is_known && recorded::entities(&records).contains(&self.entity))
+            Ok(recorded::entities(&records).contains(&self.entity))
         })
     }
 }

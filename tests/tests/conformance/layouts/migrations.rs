@@ -1,6 +1,15 @@
 //! Migrations: moving entities to another place.
 
-use std::{collections::BTreeSet, future::IntoFuture, time::Duration};
+use std::{
+    collections::BTreeSet,
+    future::IntoFuture,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
 use futures_util::poll;
@@ -21,6 +30,7 @@ crate::conformance! {
     the_new_place_is_closed_until_the_switch
     a_migration_can_be_repeated_and_resumed
     a_migration_of_two_entities_to_one_key_is_refused
+    an_entity_that_takes_the_key_of_a_deleted_one_is_caught_up_with
     a_value_that_is_not_unique_leaves_the_old_place_in_use
     entities_can_move_within_one_table
     a_migration_to_the_same_place_is_refused
@@ -246,11 +256,50 @@ async fn a_migration_can_be_repeated_and_resumed(store: &Store) -> Result<()> {
     Ok(())
 }
 
+async fn an_entity_that_takes_the_key_of_a_deleted_one_is_caught_up_with(store: &Store) -> Result<()> {
+    // A request over the network needs the thread of the conversion.
+    if store.kind.is_service() {
+        return Ok(());
+    }
+    // The one that takes its place is on the second page.
+    let tables = begin(store, 1100).await?;
+    let first = Old { team: "a".into(), id: 2000, email: None, joined: OffsetDateTime::UNIX_EPOCH };
+    tables.insert(&first).await?;
+    let (writer, conversions) = (program(store), Arc::new(AtomicUsize::new(0)));
+    let convert = move |old: Old| {
+        // The copy converts it first, and then the comparison.
+        if old.team == "a" && conversions.fetch_add(1, Ordering::Relaxed) == 1 {
+            let replace = || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+                runtime.block_on(async {
+                    writer.remove(Old::key(&old.team, old.id)).await?;
+                    writer.insert(&Old { team: "z".into(), ..old.clone() }).await.map(drop)
+                })
+            };
+            let replaced = thread::scope(|scope| scope.spawn(replace).join().expect("no panic"));
+            replaced.expect("nobody else writes");
+        }
+        New::from(old)
+    };
+    let moved = program(store).migrate_with::<Old, New>(convert).await?;
+    assert_eq!((moved.entities, moved.switched), (1101, true));
+    let tables = program(store);
+    tables.create::<New>().await?;
+    let taken = New::key(2000).get(&tables).await?.context("it was moved")?;
+    assert_eq!(taken.team, "z");
+    Ok(())
+}
+
 async fn a_migration_of_two_entities_to_one_key_is_refused(store: &Store) -> Result<()> {
     let tables = begin(store, 20).await?;
     let merged = |old: Old| New { id: old.id / 2, ..New::from(old) };
     let refused = program(store).migrate_with::<Old, New>(merged).await;
     let Err(Error::Query(error)) = refused else { panic!("two entities get one key: {refused:?}") };
+    ensure!(error.problem.contains("two old entities get the new key"), "{error}");
+    // Also if nothing distinguishes them.
+    let alike = |old: Old| New { id: 7, team: "t".into(), email: None, joined: old.joined };
+    let refused = program(store).migrate_with::<Old, New>(alike).await;
+    let Err(Error::Query(error)) = refused else { panic!("all entities get one key: {refused:?}") };
     ensure!(error.problem.contains("two old entities get the new key"), "{error}");
     tables.insert(&old(1000)).await?;
     let moved = program(store).migrate::<Old, New>().await?;

@@ -1,6 +1,7 @@
 //! The job that removes what has expired.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -26,6 +27,7 @@ crate::conformance! {
     a_sweep_removes_what_has_expired_and_nothing_else
     a_sweep_reads_an_index_on_the_time
     a_sweep_continues_at_its_cursor
+    a_sweep_of_some_partitions_removes_no_others
     a_sweep_reads_each_slice
     a_sweep_follows_a_clock_that_is_set_back
     a_sweep_leaves_rows_that_it_cannot_read
@@ -109,6 +111,39 @@ async fn a_sweep_reads_an_index_on_the_time(store: &Store) -> Result<()> {
     assert_eq!((Key::scan().count(&tables).await?, Latch::scan().count(&tables).await?), (21, 20));
     assert_eq!(findings::<Key>(store).await?, []);
     assert_eq!(findings::<Latch>(store).await?, []);
+    Ok(())
+}
+
+async fn a_sweep_of_some_partitions_removes_no_others(store: &Store) -> Result<()> {
+    let (tables, time, _) = clocked(store);
+    tables.create::<Latch>().and::<Session>().await?;
+    // An index leads to the one, and a scan to the other.
+    tables.insert_all((0..30).map(|id| Latch { user: format!("u{id:02}"), id, until: at(0) })).await?;
+    let session = |id: u32| Session { tenant: format!("u{id:02}"), ..Session::new(id, Some(0)) };
+    tables.insert_all((0..30).map(session)).await?;
+    time.set(at(1));
+    let inventory = tables.inventory().await?;
+    let recorded = inventory.entities.iter().find(|entity| entity.name == "Session").expect("it is recorded");
+    assert_eq!(tables.sweep::<Latch>().partitions("u10".."u20").await?.removed, 10);
+    assert_eq!(tables.sweep::<Session>().partitions("u10"..="u14").await?.removed, 5);
+    let swept = inventory.sweep(&tables, recorded).partitions("u15".."u20").await?;
+    assert_eq!(swept.removed, 5);
+    for table in [Latch::INFO.layouts[0].table, Session::INFO.layouts[0].table] {
+        let left: BTreeSet<_> = store.rows(table).await?.into_iter().map(|row| row.partition_key).collect();
+        let expected = (0..10).chain(20..30).map(|id| format!("u{id:02}"));
+        assert_eq!(left, expected.collect(), "{table}");
+    }
+    // Its cursor is that of no other partitions.
+    let cursor = swept.cursor.expect("a row was read");
+    let other = inventory.sweep(&tables, recorded).resume_from(&cursor)?.await;
+    assert!(matches!(other, Err(Error::Cursor(_))), "{other:?}");
+    // Each partition belongs to one of the machines.
+    let (mut latches, mut sessions) = (0, 0);
+    for machine in 0..3 {
+        latches += tables.sweep::<Latch>().shard(machine, 3).dry_run().await?.found;
+        sessions += tables.sweep::<Session>().shard(machine, 3).await?.removed;
+    }
+    assert_eq!((latches, sessions), (20, 20));
     Ok(())
 }
 
