@@ -5,6 +5,8 @@ mod place;
 mod section;
 mod side_by_side;
 
+#[cfg(test)]
+pub use place::{Point, ScanPlace};
 pub use place::{RowRange, includes, intersection};
 pub use section::{ScannedPage, Section, Shard, all_rows, sections, single};
 pub use side_by_side::SideBySide;

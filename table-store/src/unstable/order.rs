@@ -41,6 +41,39 @@ impl KeyRange {
             Bound::Unbounded => true,
         }
     }
+
+    /// Returns the keys that are in both ranges; `None` if there can be none.
+    #[doc(hidden)]
+    pub fn and(&self, other: &Self) -> Option<Self> {
+        let narrower = |own: &Bound<String>, other: &Bound<String>, narrower: Ordering| {
+            let (Some(one), Some(another)) = (key(own), key(other)) else {
+                return if key(own).is_none() { other.clone() } else { own.clone() };
+            };
+            match compare(one, another) {
+                Ordering::Equal if matches!(own, Bound::Excluded(_)) => own.clone(),
+                order if order == narrower => own.clone(),
+                _ => other.clone(),
+            }
+        };
+        let from = narrower(&self.from, &other.from, Ordering::Greater);
+        let to = narrower(&self.to, &other.to, Ordering::Less);
+        let is_empty = match (key(&from), key(&to)) {
+            (Some(first), Some(last)) => match compare(first, last) {
+                Ordering::Less => false,
+                Ordering::Equal => !matches!((&from, &to), (Bound::Included(_), Bound::Included(_))),
+                Ordering::Greater => true,
+            },
+            _ => false,
+        };
+        (!is_empty).then_some(Self { from, to })
+    }
+}
+
+fn key(bound: &Bound<String>) -> Option<&str> {
+    match bound {
+        Bound::Included(key) | Bound::Excluded(key) => Some(key),
+        Bound::Unbounded => None,
+    }
 }
 
 /// Compares two keys.

@@ -92,3 +92,43 @@ pub fn hash_job<'a>(job: &str, layouts: impl IntoIterator<Item = &'a LayoutInfo>
 pub fn hash_described(job: &str, described: &str) -> u64 {
     XxHash3_64::oneshot(format!("{job}\n{described}").as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::scan::{Point, ScanPlace, includes};
+
+    fn place(number: usize) -> ScanPlace {
+        let (partition_key, row_key) = (format!("{number:0>500}"), Some("k".repeat(500)));
+        ScanPlace { layout: 0, table: "T".to_owned(), point: Some(Point { partition_key, row_key }) }
+    }
+
+    #[test]
+    fn a_position_with_many_parts_fits_and_leaves_no_row_out() -> Result<(), ParseCursorError> {
+        let left: Vec<_> =
+            (0..300).map(|number| RowRange { from: Some(place(2 * number)), to: place(2 * number + 1) }).collect();
+        let text = JobPosition::of(7, String::new(), left).text().expect("it can be written");
+        assert!(text.len() <= TEXT, "{} bytes", text.len());
+        let read = JobPosition::parse(&text, 7)?;
+        for number in 0..300 {
+            let key = format!("{:0>500}", 2 * number + 1);
+            assert!(includes(&read.left, 0, "T", (&key, "a")), "{number}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_position_of_another_job_or_out_of_order_is_refused() {
+        let ordered = RowRange { from: Some(place(1)), to: place(2) };
+        let reversed = RowRange { from: Some(place(2)), to: place(1) };
+        for (job, left, is_read) in [
+            (7, vec![ordered.clone()], true),
+            (8, vec![ordered.clone()], false),
+            (7, vec![reversed], false),
+            (7, vec![ordered.clone(), ordered], false),
+        ] {
+            let text = JobPosition::of(job, String::new(), left.clone()).text().expect("it can be written");
+            assert_eq!(JobPosition::parse(&text, 7).is_ok(), is_read, "{left:?}");
+        }
+    }
+}

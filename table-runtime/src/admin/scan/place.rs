@@ -1,9 +1,9 @@
 //! Places between rows, and the ranges between two of them.
 
-use std::{cmp::Ordering, ops::Bound};
+use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
-use table_store::{RowRef, backend::KeyRange, unstable::order};
+use table_store::{RowRef, unstable::order};
 
 /// A place between the rows of a table: after a row, or after all rows of a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,43 +115,4 @@ pub fn intersection(own: &[RowRange], others: &[RowRange]) -> Vec<RowRange> {
         }
     }
     both
-}
-
-/// The intersection of ranges of keys.
-pub trait KeyRangeExt: Sized {
-    /// Returns the keys that are in both ranges; `None` if there can be none.
-    fn and(&self, other: &Self) -> Option<Self>;
-}
-
-impl KeyRangeExt for KeyRange {
-    fn and(&self, other: &Self) -> Option<Self> {
-        let later = |own: &Bound<String>, other: &Bound<String>, later: Ordering| match (key(own), key(other)) {
-            (None, _) => other.clone(),
-            (_, None) => own.clone(),
-            (Some(one), Some(another)) => match order::compare(one, another) {
-                Ordering::Equal if matches!(own, Bound::Excluded(_)) => own.clone(),
-                Ordering::Equal => other.clone(),
-                order if order == later => own.clone(),
-                _ => other.clone(),
-            },
-        };
-        let (from, to) =
-            (later(&self.from, &other.from, Ordering::Greater), later(&self.to, &other.to, Ordering::Less));
-        let is_empty = match (key(&from), key(&to)) {
-            (Some(first), Some(end)) => match order::compare(first, end) {
-                Ordering::Less => false,
-                Ordering::Equal => !matches!((&from, &to), (Bound::Included(_), Bound::Included(_))),
-                Ordering::Greater => true,
-            },
-            _ => false,
-        };
-        (!is_empty).then_some(Self { from, to })
-    }
-}
-
-fn key(bound: &Bound<String>) -> Option<&str> {
-    match bound {
-        Bound::Included(key) | Bound::Excluded(key) => Some(key),
-        Bound::Unbounded => None,
-    }
 }

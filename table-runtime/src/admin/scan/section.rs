@@ -9,7 +9,7 @@ use table_store::{
 };
 use twox_hash::XxHash3_64;
 
-use super::place::{KeyRangeExt, Point, RowRange, ScanPlace};
+use super::place::{Point, RowRange, ScanPlace};
 use crate::{model::layout::LayoutInfo, read::existing_slices};
 
 /// The rows of one layout in one table, or a part of them. The sections of a scan are in the order of their rows.
@@ -175,4 +175,67 @@ pub async fn sections(
         }
     }
     Ok(sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Keys of which many are equal, and some are in another order by code point.
+    fn key() -> impl Strategy<Value = String> {
+        prop::sample::select(vec!["", "a", "ab", "b", "\u{FFFF}", "\u{10000}"]).prop_map(str::to_owned)
+    }
+
+    fn point() -> impl Strategy<Value = Point> {
+        (key(), prop::option::of(key())).prop_map(|(partition_key, row_key)| Point { partition_key, row_key })
+    }
+
+    fn range() -> impl Strategy<Value = KeyRange> {
+        let bound =
+            || prop_oneof![Just(Bound::Unbounded), key().prop_map(Bound::Included), key().prop_map(Bound::Excluded),];
+        (bound(), bound()).prop_map(|(from, to)| KeyRange { from, to })
+    }
+
+    fn partitions() -> impl Strategy<Value = Partitions> {
+        prop_oneof![key().prop_map(Partitions::One), range().prop_map(Partitions::Range)]
+    }
+
+    fn has(scan: &Scan, (partition_key, row_key): (&str, &str)) -> bool {
+        let in_partitions = match &scan.partitions {
+            Partitions::One(own) => own == partition_key,
+            Partitions::Range(range) => range.contains(partition_key),
+        };
+        in_partitions && scan.rows.contains(row_key)
+    }
+
+    depth::laws! {
+        4096;
+
+        fn the_scans_between_two_points_have_each_row_between_them_once(
+            (partitions, rows) in (partitions(), range()),
+            (from, to) in (prop::option::of(point()), prop::option::of(point())),
+            (partition_key, row_key) in (key(), key()),
+        ) {
+            let scan = Scan { partitions, rows, ..Scan::all("T") };
+            let section = Section { layout: 0, scan, is_slice: false };
+            let keys = (&*partition_key, &*row_key);
+            let is_between = from.as_ref().is_none_or(|from| !from.is_after(keys.0, keys.1))
+                && to.as_ref().is_none_or(|to| to.is_after(keys.0, keys.1));
+            let scans = section.scans(from.as_ref(), to.as_ref());
+            let count = scans.iter().filter(|scan| has(scan, keys)).count();
+            prop_assert_eq!(count, usize::from(is_between && has(&section.scan, keys)), "{:?}", scans);
+        }
+
+        fn a_section_of_some_partitions_has_no_others(
+            (partitions, own) in (partitions(), range()),
+            (partition_key, row_key) in (key(), key()),
+        ) {
+            let section = Section { layout: 0, scan: Scan { partitions, ..Scan::all("T") }, is_slice: false };
+            let keys = (&*partition_key, &*row_key);
+            let expected = has(&section.scan, keys) && own.contains(&partition_key);
+            prop_assert_eq!(section.within(&own).is_some_and(|section| has(&section.scan, keys)), expected);
+        }
+    }
 }
