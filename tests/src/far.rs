@@ -14,6 +14,7 @@ use table_runtime::{
         Backend, BoxFuture, Continuation, Description, Group, ReadRequest, ReadTarget, Reader, Scan, StoreView,
         TableRequest, Written,
     },
+    row::RowRef,
 };
 use tokio::sync::Notify;
 
@@ -103,7 +104,13 @@ impl Backend for Far {
         Box::pin(async move {
             self.travel().await?;
             let ReadTarget::Page { scan, from } = request.target else { return self.inner.read(request, reader).await };
-            let scan = Scan { page: scan.page.min(self.page), ..scan.clone() };
+            // As on the service, a page ends after so many rows, whether the filter holds for them or not.
+            let (filter, page) = (scan.filter.as_ref(), scan.page.min(self.page));
+            let scan =
+                Scan { page, filter: None, select: scan.select.clone().filter(|_| filter.is_none()), ..scan.clone() };
+            let reader: Reader<'_> = &mut |row: RowRef<'_>| {
+                if filter.is_none_or(|filter| filter.holds(row.properties)) { reader(row) } else { Ok(()) }
+            };
             self.inner.read(ReadRequest { target: ReadTarget::Page { scan: &scan, from }, ..request }, reader).await
         })
     }

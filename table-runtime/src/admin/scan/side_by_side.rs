@@ -72,12 +72,19 @@ struct Part {
     progress: ScanProgress,
     /// True if `to` is no longer that of the scans.
     is_shortened: bool,
-    /// Number of rows for a distance of one, as far as it is known.
-    density: Option<f64>,
-    /// False if no key was found at which to divide the part.
+    /// What the page that was read last shows of the rows that are left.
+    density: Option<Density>,
+    /// False if it is not known where to divide the part.
     is_divisible: bool,
     /// True if nothing is known of where the rows end.
     is_open: bool,
+}
+
+/// Number of rows for a distance of one: of row keys, if the rows were those of one partition, or of partition keys.
+#[derive(Clone, Copy, Debug)]
+struct Density {
+    of_rows: bool,
+    rows: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -358,7 +365,8 @@ impl SideBySide {
         let Some(last) = count.checked_sub(1).and_then(|last| rows.get(last)) else {
             if has_more {
                 part.state = PartState::Waiting;
-                // Nothing shows whether the scan is still in the part.
+                // Nothing shows how far the scan is: whether it is still in the part, and where the rest could be divided.
+                part.is_divisible = false;
                 if part.is_shortened {
                     (part.scans, part.progress, part.is_shortened) = (None, ScanProgress::default(), false);
                 }
@@ -385,8 +393,7 @@ impl SideBySide {
 
     /// Notes the keys of a page of a part, and how far apart they are.
     fn learn(&mut self, at: usize, rows: &RowSet, count: usize) {
-        let (part, section) = (&self.parts[at], &self.sections[self.parts[at].section]);
-        let known = &mut self.known[part.section];
+        let known = &mut self.known[self.parts[at].section];
         let every = (count / 16).max(1);
         for row in (0..count).step_by(every).chain([count - 1]).filter_map(|n| rows.get(n)) {
             known.partition_keys.learn(row.partition_key);
@@ -396,10 +403,15 @@ impl SideBySide {
         let number = count as f64;
         known.page = known.page.max(number);
         let (Some(first), Some(last)) = (rows.get(0), rows.get(count - 1)) else { return };
-        let of_rows = part.partition(section).is_some();
-        let key = |row: table_store::RowRef<'_>| (if of_rows { row.row_key } else { row.partition_key }).to_owned();
-        let distance = known.alphabet(of_rows).distance(&key(first), Some(&key(last)));
-        self.parts[at].density = (distance > 0.0).then(|| number / distance);
+        let of_rows = first.partition_key == last.partition_key;
+        let (from, to) = match of_rows {
+            true => (first.row_key, last.row_key),
+            false => (first.partition_key, last.partition_key),
+        };
+        let distance = known.alphabet(of_rows).distance(from, Some(to));
+        let part = &mut self.parts[at];
+        part.density = (distance > 0.0).then(|| Density { of_rows, rows: number / distance });
+        part.is_divisible = true;
     }
 
     /// Notes that the work on the page of a part is done. Removes the part if it was its last one.
@@ -415,9 +427,10 @@ impl SideBySide {
     }
 
     /// Returns the number of rows of a part, as far as that is known.
-    fn rows(&self, part: &Part) -> f64 {
-        let distance = part.distance(&self.sections[part.section], &self.known[part.section]);
-        part.density.map_or(f64::MAX, |density| density * distance)
+    fn rows(&self, part: &Part) -> Option<f64> {
+        let (section, known) = (&self.sections[part.section], &self.known[part.section]);
+        let density = part.density.filter(|density| density.of_rows == part.partition(section).is_some())?;
+        Some(density.rows * part.distance(section, known))
     }
 
     /// Returns the part with the most rows of those that can be divided.
@@ -429,7 +442,7 @@ impl SideBySide {
                 && self.known[part.section].asked == 0
         });
         let long = divisible
-            .map(|(at, part)| (at, self.rows(part)))
+            .map(|(at, part)| (at, self.rows(part).unwrap_or(f64::MAX)))
             .filter(|(at, rows)| *rows > self.known[self.parts[*at].section].page);
         long.max_by(|(_, own), (_, other)| own.total_cmp(other)).map(|(at, _)| at)
     }
@@ -441,15 +454,18 @@ impl SideBySide {
         let partition = part.partition(section);
         let (from, to) = part.keys(section);
         let mut points = Vec::new();
-        if let (None, None, Some(Point { partition_key, row_key: Some(_) })) = (partition, part.density, part.begin()) {
+        if let (None, Some(Density { of_rows: true, .. }), Some(Point { partition_key, row_key: Some(_) })) =
+            (partition, part.density, part.begin())
+        {
             // The last page has rows of one partition alone, so there may be no other.
             points.push(Point::after_partition(partition_key.clone()));
         }
         #[allow(clippy::cast_precision_loss, reason = "few requests are sent at the same time")]
         let (missing, pieces) = (count.saturating_sub(points.len()).max(1), (count + 1) as f64);
         // Keys such as padded numbers use a small part of all keys. Then the end is found first.
-        let pages = self.rows(part) / known.page.max(1.0);
-        let shrinks = (part.is_open && pages > FAR * pieces).then(|| pages.powf(-1.0 / pieces));
+        let pages = self.rows(part).map(|rows| rows / known.page.max(1.0));
+        let shrinks =
+            pages.filter(|pages| part.is_open && *pages > FAR * pieces).map(|pages| pages.powf(-1.0 / pieces));
         for number in 1..=missing {
             #[allow(clippy::cast_precision_loss, reason = "few requests are sent at the same time")]
             let share = shrinks.map_or(number as f64 / pieces, |ratio| ratio.powf(number as f64));
