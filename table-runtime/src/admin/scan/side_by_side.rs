@@ -404,10 +404,8 @@ impl SideBySide {
         known.page = known.page.max(number);
         let (Some(first), Some(last)) = (rows.get(0), rows.get(count - 1)) else { return };
         let of_rows = first.partition_key == last.partition_key;
-        let (from, to) = match of_rows {
-            true => (first.row_key, last.row_key),
-            false => (first.partition_key, last.partition_key),
-        };
+        let (from, to) =
+            if of_rows { (first.row_key, last.row_key) } else { (first.partition_key, last.partition_key) };
         let distance = known.alphabet(of_rows).distance(from, Some(to));
         let part = &mut self.parts[at];
         part.density = (distance > 0.0).then(|| Density { of_rows, rows: number / distance });
