@@ -51,6 +51,9 @@ pub struct Progress {
     /// Number of passes, as far as it is known: 1 if the hashes of all index rows fit into the memory, 0 for a job that
     /// has no passes.
     pub passes: usize,
+    /// Estimated number of rows that are left to read, from the keys of those that were read; `None` as long as nothing is
+    /// known of them.
+    pub rows_left: Option<usize>,
     /// The cursor from which the job [continues](Job::resume_from) if it is stopped now. Everything before it is done.
     pub cursor: Option<String>,
 }
