@@ -180,8 +180,8 @@ pub mod jobs {
         create::Create,
         health::Health,
         jobs::{
-            Backfill, Backfilled, Comparing, Finding, Job, JobKind, OfPartitions, Progress, Rehearsable, Repair,
-            Repaired, Resumable, Sharded, Sweep, Swept, Verified, Verify,
+            Backfill, Backfilled, Comparing, DeleteAll, Finding, Job, JobKind, OfPartitions, Progress, Rehearsable,
+            Repair, Repaired, Resumable, Sharded, Sweep, Swept, Verified, VerifiedSample, Verify,
         },
     };
 }

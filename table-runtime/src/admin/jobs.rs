@@ -2,6 +2,7 @@
 
 mod backfill;
 mod compare;
+mod delete_all;
 mod described;
 mod examine;
 mod finding;
@@ -11,15 +12,18 @@ mod position;
 mod present;
 mod reindex;
 mod repair;
+mod sample;
 mod sweep;
 mod verify;
 
 pub use backfill::{Backfill, Backfilled};
 pub use compare::{Compared, RowComparison, Suspect};
+pub use delete_all::DeleteAll;
 pub use described::{Described, RowPlace};
 pub use finding::Finding;
 pub use job::{Comparing, Job, JobKind, JobOptions, OfPartitions, Progress, Rehearsable, Resumable, Sharded};
 pub use position::{JobPosition, Phase, hash_described, hash_job};
 pub use repair::{Repair, Repaired};
+pub use sample::VerifiedSample;
 pub use sweep::{Removals, Sweep, Sweeping, Swept};
 pub use verify::{Verified, Verify};

@@ -9,7 +9,12 @@ use std::{convert::Infallible, fmt, future::IntoFuture, pin::Pin};
 
 use futures_core::{Stream, TryStream};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use table_store::{Error, Result, backend::BoxFuture, error::BulkProgress, unstable::observe::observed};
+use table_store::{
+    Error, Result,
+    backend::BoxFuture,
+    error::BulkProgress,
+    unstable::observe::{Running, observed},
+};
 
 use crate::{
     client::tables::Tables,
@@ -44,6 +49,8 @@ pub struct Bulk<'a> {
     verb: &'static str,
     side_by_side: usize,
     on_progress: Option<BulkCallback<'a>>,
+    /// True if the entities are only counted.
+    is_dry: bool,
 }
 
 /// The source of the entities of a bulk write.
@@ -303,8 +310,8 @@ impl Tables {
     ) -> Bulk<'a> {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
         let entities = Box::pin(entities);
-        let (source, reindexed, on_progress) = (SourceKind::Query, None, None);
-        Bulk { tables, entities, schemas, reindexed, source, verb, side_by_side, on_progress }
+        let (source, reindexed, on_progress, is_dry) = (SourceKind::Query, None, None, false);
+        Bulk { tables, entities, schemas, reindexed, source, verb, side_by_side, on_progress, is_dry }
     }
 
     /// Writes the rows of entities in one index.
@@ -344,12 +351,27 @@ impl<'a> Bulk<'a> {
     }
 }
 
-impl Bulk<'_> {
+impl<'a> Bulk<'a> {
+    /// Sets the options of a job.
+    pub(crate) fn of_job(
+        self,
+        on_progress: Option<BulkCallback<'a>>,
+        side_by_side: Option<usize>,
+        is_dry: bool,
+    ) -> Self {
+        Self { on_progress, side_by_side: side_by_side.unwrap_or(self.side_by_side), is_dry, ..self }
+    }
+
+    /// Begins the operation that is observed; `None` if nobody observes it.
+    pub(crate) fn begin(&self) -> Option<Box<Running>> {
+        self.schemas.first().and_then(|first| self.tables.begin_operation(|| first.operation(self.verb)))
+    }
+
     /// Writes the entities, as a part of another operation.
     pub(crate) async fn run(self) -> Result<BulkProgress> {
-        let Self { tables, entities, schemas, reindexed, source, side_by_side, on_progress, .. } = self;
+        let Self { tables, entities, schemas, reindexed, source, side_by_side, on_progress, is_dry, .. } = self;
         let mut writer = BulkWriter::new(tables, (&schemas, reindexed), side_by_side, on_progress, entities);
-        writer.source = source;
+        (writer.source, writer.is_dry) = (source, is_dry);
         writer.run().await
     }
 }
@@ -359,8 +381,7 @@ impl<'a> IntoFuture for Bulk<'a> {
     type IntoFuture = BoxFuture<'a, Result<BulkProgress>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let running = self.schemas.first().and_then(|first| self.tables.begin_operation(|| first.operation(self.verb)));
-        Box::pin(observed(running, self.run()))
+        Box::pin(observed(self.begin(), self.run()))
     }
 }
 

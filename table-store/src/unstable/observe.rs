@@ -6,7 +6,8 @@
 use std::{
     borrow::Cow,
     cell::Cell,
-    pin::Pin,
+    future::poll_fn,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -38,6 +39,39 @@ struct Counters {
     rows_returned: AtomicU64,
     rows_unreadable: AtomicU64,
     retries: AtomicU64,
+}
+
+impl Counters {
+    /// Polls a part of what these counters count.
+    fn poll<T>(self: &Arc<Self>, poll: impl FnOnce() -> T) -> T {
+        /// Resets the counters of the thread, also after a panic.
+        struct Reset(Option<Arc<Counters>>);
+
+        impl Drop for Reset {
+            fn drop(&mut self) {
+                CURRENT.set(self.0.take());
+            }
+        }
+
+        let _reset = Reset(CURRENT.replace(Some(Arc::clone(self))));
+        poll()
+    }
+}
+
+/// Runs a part of an operation, and returns the number of requests that it sent beside its output.
+pub async fn count_requests<T>(part: impl Future<Output = T>) -> (T, u64) {
+    let own = Arc::<Counters>::default();
+    let (mut part, mut requests) = (pin!(part), 0);
+    poll_fn(|context| {
+        let outer = CURRENT.take();
+        CURRENT.set(outer.clone());
+        let counters = outer.unwrap_or_else(|| Arc::clone(&own));
+        let before = counters.requests.load(Ordering::Relaxed);
+        let polled = counters.poll(|| part.as_mut().poll(context));
+        requests += counters.requests.load(Ordering::Relaxed) - before;
+        polled.map(|output| (output, requests))
+    })
+    .await
 }
 
 /// Counts a request to the store. The attempts after the first one are retries.
@@ -151,18 +185,8 @@ impl OperationObserver {
 impl Running {
     /// Polls a part of the operation.
     pub fn poll<T>(&self, poll: impl FnOnce() -> T) -> T {
-        /// Resets the counters of the thread, also after a panic.
-        struct Reset(Option<Arc<Counters>>);
-
-        impl Drop for Reset {
-            fn drop(&mut self) {
-                CURRENT.set(self.0.take());
-            }
-        }
-
         let _entered = self.span.enter();
-        let _reset = Reset(CURRENT.replace(Some(Arc::clone(&self.counters))));
-        poll()
+        self.counters.poll(poll)
     }
 
     /// Ends the operation.

@@ -251,7 +251,7 @@ pub(crate) fn member(id: u32, name: &str) -> Member {
 }
 
 /// Returns what `verify` finds. On local stores with few rows, checks that many passes with little memory find the
-/// same.
+/// same, and that a sample does, whose ranges are whole tables.
 pub(crate) async fn findings<E: TableEntity>(store: &Store) -> Result<Vec<Finding>> {
     let rows = Arc::new(AtomicUsize::new(0));
     let counted = rows.clone();
@@ -265,9 +265,15 @@ pub(crate) async fn findings<E: TableEntity>(store: &Store) -> Result<Vec<Findin
             texts
         };
         assert_eq!(sorted(&passes), sorted(&found));
+        let mut drawn = sorted(&found);
+        drawn.dedup();
+        assert_eq!(sorted(&store.tables.verify::<E>().sample(RANGES).all().await?), drawn);
     }
     Ok(found)
 }
+
+/// Number of ranges that is larger than the number of tables of each entity.
+const RANGES: usize = 30;
 
 /// Memory for four hashes.
 const FEW_HASHES: usize = 4 * size_of::<u128>();

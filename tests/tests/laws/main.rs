@@ -15,6 +15,7 @@ mod large;
 mod late_requests;
 mod prefixes;
 mod properties;
+mod samples;
 mod shapes;
 mod side_by_side;
 mod type_names;

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 /// Entity with partitions of ten.
 #[derive(TableEntity, Clone, Debug)]
 #[table(name = "Parcels", expires = until)]
-struct Parcel {
+pub(crate) struct Parcel {
     #[partition_key]
     customer: u32,
     #[row_key]
@@ -45,7 +45,7 @@ struct PlainParcel {
 }
 
 /// Returns a store with so many entities, which have no row in the index, and the same store far away.
-async fn parcels(count: u32, in_partition: u32) -> Result<(Store, Far)> {
+pub(crate) async fn parcels(count: u32, in_partition: u32) -> Result<(Store, Far)> {
     let store = Store::plain(Reach::Partition);
     store.tables.create::<PlainParcel>().await?;
     let until = SystemTime::now() - Duration::from_hours(1);
@@ -112,6 +112,31 @@ async fn partitions_of_every_size_are_divided() -> Result<()> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_rows_that_are_left_are_estimated() -> Result<()> {
+    let count = 20_000;
+    let all = 2 * count as usize;
+    for in_partition in [10, count] {
+        let (store, far) = parcels(count, in_partition).await?;
+        store.tables.backfill::<Parcel>("name").await?;
+        let tables = Tables::new(far);
+        let (mut estimates, mut of_index) = (Vec::new(), Vec::new());
+        let verify = tables.verify::<Parcel>().side_by_side(16).progress(|progress| {
+            let left = all - progress.entities - progress.index_rows;
+            let list = if progress.index_rows == 0 { &mut estimates } else { &mut of_index };
+            list.push((left, progress.rows_left));
+        });
+        drop(verify.await?);
+        let difference = |(left, estimate): &(usize, Option<usize>)| estimate.map(|estimate| estimate.abs_diff(*left));
+        let differences: Vec<_> = estimates.iter().skip(estimates.len() / 4).filter_map(difference).collect();
+        ensure!(2 * differences.len() > estimates.len(), "{estimates:?}");
+        ensure!(differences.iter().all(|difference| *difference < all / 2), "in {in_partition}: {estimates:?}");
+        // The entities have shown how many there are.
+        ensure!(of_index.iter().all(|report| difference(report) == Some(0)), "in {in_partition}: {of_index:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_table_of_one_page_is_read_by_one_request() -> Result<()> {
     let (_store, far) = parcels(1000, 10).await?;
     let tables = Tables::new(far.clone());
@@ -125,7 +150,7 @@ async fn a_table_of_one_page_is_read_by_one_request() -> Result<()> {
 /// Entity whose keys are any texts.
 #[derive(TableEntity, Clone, Debug)]
 #[table(name = "Things")]
-struct Thing {
+pub(crate) struct Thing {
     #[partition_key]
     group: String,
     #[row_key]
@@ -138,7 +163,7 @@ struct Thing {
 
 /// What another program did to the rows of an entity.
 #[derive(Clone, Copy, Debug)]
-enum Damage {
+pub(crate) enum Damage {
     None,
     /// It deleted the row of the name.
     Missing,
@@ -150,7 +175,7 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof!["[0-9]{8}", "0000[0-9]{2}", "[0-9a-f]{12}", "[a-c]{0,3}", "same", "[a-z~\u{e9}\u{FFFF}\u{10000}]{1,4}",]
 }
 
-fn thing() -> impl Strategy<Value = (Thing, Damage)> {
+pub(crate) fn thing() -> impl Strategy<Value = (Thing, Damage)> {
     let damage = prop_oneof![8 => Just(Damage::None), 1 => Just(Damage::Missing), 1 => Just(Damage::Stale)];
     let color = prop::sample::select(vec!["red".to_owned(), "blue".to_owned()]);
     (key(), key(), key(), color, damage)
@@ -183,11 +208,12 @@ async fn findings(far: &Far, (pages, then): (usize, usize), memory: usize, stop:
     Ok(found)
 }
 
-async fn check_findings(things: Vec<(Thing, Damage)>, pages: (usize, usize), page: u32, memory: usize) -> Result<()> {
+/// Returns a store with these entities and damages.
+pub(crate) async fn damaged(things: &[(Thing, Damage)]) -> Result<Store> {
     let store = Store::plain(Reach::Partition);
     let tables = &store.tables;
     tables.create::<Thing>().await?;
-    for (thing, damage) in &things {
+    for (thing, damage) in things {
         match tables.insert(thing).await {
             Err(Error::AlreadyExists(_)) => continue,
             inserted => drop(inserted?),
@@ -208,6 +234,12 @@ async fn check_findings(things: Vec<(Thing, Damage)>, pages: (usize, usize), pag
             }
         }
     }
+    Ok(store)
+}
+
+async fn check_findings(things: Vec<(Thing, Damage)>, pages: (usize, usize), page: u32, memory: usize) -> Result<()> {
+    let store = damaged(&things).await?;
+    let tables = &store.tables;
     let far = Far::new(store.backend.clone()).with_pages(page);
     let all: BTreeSet<_> =
         tables.verify::<Thing>().side_by_side(1).await?.findings.iter().map(ToString::to_string).collect();

@@ -126,6 +126,7 @@ impl JobKind for Backfill {
                 progress.findings = filled.written + filled.conflicts.len();
                 progress.fixed = if dry_run { 0 } else { filled.written };
                 (progress.pass, progress.passes) = (at.pass, at.pass + present.passes_left());
+                progress.rows_left = scan.rows_left();
                 options.report(|| {
                     let position = JobPosition { hashes: present.range(), left: scan.left(), ..at.clone() };
                     Progress { cursor: position.text(), ..progress.clone() }

@@ -48,6 +48,10 @@ pub struct RowComparison<'c> {
 /// What the rows of a pass have shown so far.
 struct State {
     hashes: Hashes,
+    /// Number of the entities whose rows were collected.
+    entities: usize,
+    /// Number of the index rows that were compared.
+    index_rows: usize,
     hasher: RowHasher,
 }
 
@@ -61,6 +65,8 @@ pub struct Compared {
     /// Number of passes, as far as it is known.
     pub passes: usize,
     hashes: HashRange,
+    /// Estimated number of the rows that the pass has still to read.
+    rows_left: Option<usize>,
     phase: Phase,
     left: Vec<RowRange>,
 }
@@ -100,7 +106,7 @@ impl Compared {
     pub(super) fn add_to<P>(self, progress: &mut Progress, options: &JobOptions<'_, P>, job: u64) {
         progress.entities += self.entities;
         progress.index_rows += self.index_rows;
-        (progress.pass, progress.passes) = (self.pass, self.passes);
+        (progress.pass, progress.passes, progress.rows_left) = (self.pass, self.passes, self.rows_left);
         if options.on_progress.is_some() {
             let Self { pass, hashes, phase, left, .. } = self;
             let position = JobPosition { pass, hashes, phase, ..JobPosition::of(job, options.asked(), left) };
@@ -112,7 +118,12 @@ impl Compared {
 impl<'c> RowComparison<'c> {
     /// Returns a comparison of all rows.
     pub fn new(of: &'c dyn Described, memory: usize, pages: usize) -> Self {
-        let state = Mutex::new(State { hashes: Hashes::new(HashRange::ALL, memory), hasher: RowHasher::default() });
+        let state = Mutex::new(State {
+            hashes: Hashes::new(HashRange::ALL, memory),
+            entities: 0,
+            index_rows: 0,
+            hasher: RowHasher::default(),
+        });
         let (partitions, phase) = (KeyRange::ALL, Phase::Entities);
         Self { of, partitions, memory, pages, resumed: None, pass: 1, phase, state }
     }
@@ -153,7 +164,8 @@ impl<'c> RowComparison<'c> {
                     let (hashes, left_passes) = own.state(|state| (state.hashes.range(), state.hashes.passes_left()));
                     let (phase, left) = own.left(scan);
                     let (pass, passes) = (own.pass, own.pass + left_passes);
-                    done(Compared { entities, index_rows, pass, passes, hashes, phase, left }, output);
+                    let rows_left = own.rows_left(scan);
+                    done(Compared { entities, index_rows, pass, passes, hashes, rows_left, phase, left }, output);
                     if own.is_complete() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 })
                 .await?;
@@ -171,12 +183,7 @@ impl<'c> RowComparison<'c> {
 
     /// Returns the scan of the phase.
     async fn scan(&mut self) -> Result<SideBySide> {
-        let sections = self.of.sections(self.phase).await?;
-        let within = |section: Section| {
-            let is_of_entities = self.phase != Phase::IndexRows || self.of.place(section.layout).is_same_partition;
-            if is_of_entities { section.within(&self.partitions) } else { Some(section) }
-        };
-        let sections = sections.into_iter().filter_map(within).collect();
+        let sections = sections_of(self.of, self.phase, &self.partitions).await?;
         let scan = SideBySide::new(self.of.client().clone(), sections, self.pages);
         // Two scans have to see all rows of the pass, whatever was examined before. The third collects nothing.
         let is_only = self.phase == Phase::Entities && !self.of.has_indexes();
@@ -204,7 +211,9 @@ impl<'c> RowComparison<'c> {
             }
             Phase::Missing => {
                 let Some(range) = self.state(|state| state.hashes.next_range()) else { return false };
-                self.state(|state| state.hashes = Hashes::new(range, self.memory));
+                self.state(|state| {
+                    (state.hashes, state.entities, state.index_rows) = (Hashes::new(range, self.memory), 0, 0);
+                });
                 self.pass += 1;
                 self.resumed = None;
                 Phase::Entities
@@ -220,6 +229,20 @@ impl<'c> RowComparison<'c> {
             Some((phase, left)) if self.phase == *phase => (self.phase, intersection(left, &scan.left())),
             _ => (self.phase, scan.left()),
         }
+    }
+
+    /// Returns the estimated number of rows that the pass has still to read; `None` if it is not known.
+    fn rows_left(&self, scan: &SideBySide) -> Option<usize> {
+        self.state(|State { hashes, entities, index_rows, .. }| match self.phase {
+            // The entities that are left have as many index rows as the others.
+            Phase::Entities => {
+                let left = scan.rows_left()?;
+                let of_index = hashes.count().saturating_mul(*entities + left).checked_div(*entities);
+                Some(left + of_index.unwrap_or_default())
+            }
+            Phase::IndexRows => Some(hashes.count().saturating_sub(*index_rows)),
+            Phase::Missing => None,
+        })
     }
 
     /// Checks whether the job that this one continues has examined a row.
@@ -256,13 +279,11 @@ impl<'c> RowComparison<'c> {
 
     /// Collects the hashes of the rows that an entity should have.
     fn collect(&self, state: &mut State, table: &str, row: RowRef<'_>) -> Seen {
-        let suspect = match self.of.read(table, row.to_row()) {
-            Ok(None) => return Seen::Other,
-            Err(problem) => Some(Suspect::Foreign { layout: 0, keys: row.keys(), problem }),
-            Ok(Some(found)) if found.pending.is_some() => {
-                Some(Suspect::Pending { keys: row.keys(), etag: found.row.etag })
-            }
-            Ok(Some(found)) => {
+        let suspect = match read_entity(self.of, table, row) {
+            None => return Seen::Other,
+            Some(Err(suspect)) => Some(suspect),
+            Some(Ok(found)) => {
+                state.entities += 1;
                 for row in self.of.expected(&found.encoded) {
                     let hash = self.of.hash_expected(&mut state.hasher, row, &found.encoded.primary.keys);
                     state.hashes.add(hash);
@@ -281,26 +302,13 @@ impl<'c> RowComparison<'c> {
         row: RowRef<'_>,
         list: Option<Result<Vec<String>>>,
     ) -> Seen {
-        let layout = match self.of.layout(page.layout, &page.table, row) {
-            Ok(Some(layout)) => layout,
+        state.index_rows += 1;
+        let (layout, mut wrong) = match owners(self.of, &self.partitions, page, row, list) {
+            Ok(Some(owners)) => owners,
             Ok(None) => return Seen::Other,
-            Err(problem) => return foreign(state, page.layout, row, problem),
+            Err((layout, problem)) => return foreign(state, layout, row, problem),
         };
-        let owners = match list {
-            Some(members) => {
-                members.map(|members| members.iter().map(|member| row.with_row_key(member)).collect::<Vec<_>>())
-            }
-            None => self.of.owner(layout, row).map(|owner| vec![owner]),
-        };
-        let owners = match owners {
-            Ok(owners) => owners,
-            Err(problem) => return foreign(state, layout, row, problem),
-        };
-        let mut wrong = owners;
         wrong.retain(|owner| {
-            if !self.partitions.contains(&owner.partition_key) {
-                return false;
-            }
             let hash = self.of.hash_stored(&mut state.hasher, layout, row, owner);
             state.hashes.covers(hash) && !state.hashes.mark(hash)
         });
@@ -331,6 +339,51 @@ impl<'c> RowComparison<'c> {
         }
         Seen::Suspect(Suspect::Entity { found: Box::new(found), layouts })
     }
+}
+
+/// Returns the rows that a phase reads, for the entities of these partitions.
+pub(super) async fn sections_of(of: &dyn Described, phase: Phase, partitions: &KeyRange) -> Result<Vec<Section>> {
+    let within = |section: Section| {
+        let is_of_entities = phase != Phase::IndexRows || of.place(section.layout).is_same_partition;
+        if is_of_entities { section.within(partitions) } else { Some(section) }
+    };
+    Ok(of.sections(phase).await?.into_iter().filter_map(within).collect())
+}
+
+/// Reads the entity in a row; `None` if the row belongs to others. An entity that cannot be read, or is not committed, is a
+/// suspect.
+pub(super) fn read_entity(of: &dyn Described, table: &str, row: RowRef<'_>) -> Option<Result<FoundEntity, Suspect>> {
+    match of.read(table, row.to_row()) {
+        Ok(None) => None,
+        Err(problem) => Some(Err(Suspect::Foreign { layout: 0, keys: row.keys(), problem })),
+        Ok(Some(found)) if found.pending.is_some() => {
+            Some(Err(Suspect::Pending { keys: row.keys(), etag: found.row.etag }))
+        }
+        Ok(Some(found)) => Some(Ok(found)),
+    }
+}
+
+/// Returns the layout of an index row, and the entities to which it leads, of these partitions; `None` if it is not compared.
+///
+/// # Errors
+/// Returns the layout among whose rows it is, and the reason why it is none of them.
+pub(super) fn owners(
+    of: &dyn Described,
+    partitions: &KeyRange,
+    page: &ScannedPage,
+    row: RowRef<'_>,
+    list: Option<Result<Vec<String>>>,
+) -> Result<Option<(usize, Vec<RowKeys>)>, (usize, Error)> {
+    let Some(layout) = of.layout(page.layout, &page.table, row).map_err(|problem| (page.layout, problem))? else {
+        return Ok(None);
+    };
+    let owners = match list {
+        Some(members) => members.map(|members| members.iter().map(|member| row.with_row_key(member)).collect()),
+        None => of.owner(layout, row).map(|owner| vec![owner]),
+    };
+    let mut owners: Vec<RowKeys> = owners.map_err(|problem| (layout, problem))?;
+    owners.retain(|owner| partitions.contains(&owner.partition_key));
+    Ok(Some((layout, owners)))
 }
 
 /// Returns a row that leads to no entity, in the one pass whose range has the hash of its keys.

@@ -101,6 +101,11 @@ impl Hashes {
         }
     }
 
+    /// Returns the number of hashes that were added, those of later passes included.
+    pub(super) const fn count(&self) -> usize {
+        self.all.len() + self.dropped
+    }
+
     /// Sorts the hashes. From now on they can be marked, and none can be added.
     pub(super) fn sort(&mut self) {
         self.all.sort_unstable();

@@ -51,8 +51,8 @@ pub struct Progress {
     /// Number of passes, as far as it is known: 1 if the hashes of all index rows fit into the memory, 0 for a job that
     /// has no passes.
     pub passes: usize,
-    /// Estimated number of rows that are left to read, from the keys of those that were read; `None` as long as nothing is
-    /// known of them.
+    /// Estimated number of rows that the job, or its pass, has still to read: from the distances of keys, so `None` before
+    /// it is known where the keys end, as it always is with one page [at a time](Job::side_by_side).
     pub rows_left: Option<usize>,
     /// The cursor from which the job [continues](Job::resume_from) if it is stopped now. Everything before it is done.
     pub cursor: Option<String>,
@@ -67,9 +67,10 @@ pub struct Progress {
 /// | [`progress`](Self::progress), [`side_by_side`](Self::side_by_side) | all |
 /// | [`resume_from`](Self::resume_from) | verify, repair, backfill, sweep, migrate, dump, load, `copy_to` |
 /// | [`memory`](Self::memory) | verify, repair, backfill, migrate |
-/// | [`dry_run`](Self::dry_run) | backfill, sweep, load, `copy_to` |
+/// | [`dry_run`](Self::dry_run) | backfill, sweep, `delete_all`, load, `copy_to` |
 /// | [`partitions`](Self::partitions) | verify, repair, sweep, dump, `copy_to` |
 /// | [`shard`](Self::shard) | sweep, dump, `copy_to` |
+/// | [`sample`](Self::sample) | verify |
 ///
 /// To drop the future stops the job. What it has written stays, and is right.
 ///
@@ -183,7 +184,7 @@ options! {
     Comparing: "`{Self}` has no memory to set", "`verify`, `repair`, `backfill` and `migrate` hold hashes of rows";
     /// A job that can say what it would do.
     Rehearsable: "`{Self}` has no dry run",
-        "`backfill`, `sweep`, `load` and `copy_to` have one; `verify` says what `repair` would fix";
+        "`backfill`, `sweep`, `delete_all`, `load` and `copy_to` have one; `verify` says what `repair` would fix";
     /// A job that can be limited to some partitions.
     OfPartitions: "`{Self}` concerns all partitions",
         "`verify`, `repair`, `sweep`, `dump` and `copy_to` can be limited to some";
@@ -216,6 +217,8 @@ impl<'a, K: JobKind> Job<'a, K> {
     ///
     /// A table whose rows fit a page costs one request. Of any other, requests for one row look for keys that divide it,
     /// about two for each page that is read at the same time.
+    ///
+    /// Of `delete_all` and a load, it is the number of transactions in flight, as for a [bulk write](crate::Bulk::side_by_side).
     pub fn side_by_side(self, pages: usize) -> Self {
         self.with(|_, options| options.side_by_side = Some(pages.max(1)))
     }

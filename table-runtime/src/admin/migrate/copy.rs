@@ -78,6 +78,7 @@ impl<'a> Copier<'a> {
         let done = |scan: &SideBySide, (entities, written): (usize, usize)| {
             progress.entities += entities;
             progress.fixed += written;
+            progress.rows_left = scan.rows_left();
             options.report(|| {
                 let cursor = JobPosition::of(job, asked.clone(), scan.left()).text();
                 Progress { cursor, ..progress.clone() }

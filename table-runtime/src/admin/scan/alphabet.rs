@@ -10,7 +10,7 @@ use table_store::unstable::order;
 const DIGITS: usize = 8;
 
 /// The characters of keys, in the order of keys.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Alphabet(Vec<char>);
 
 impl Alphabet {
@@ -19,6 +19,15 @@ impl Alphabet {
         for character in key.chars() {
             if let Err(at) = self.find(character) {
                 self.0.insert(at, character);
+            }
+        }
+    }
+
+    /// Adds all characters of the kinds that a key has: digits, small and capital letters.
+    pub(super) fn learn_kinds(&mut self, key: &str) {
+        for kind in ["0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"] {
+            if key.contains(|character| kind.contains(character)) {
+                self.learn(kind);
             }
         }
     }

@@ -48,6 +48,12 @@ pub struct ScannedPage {
 }
 
 impl ScannedPage {
+    /// Returns a page of rows that are all in the scan.
+    pub(super) fn whole(section: &Section, rows: RowSet) -> Self {
+        let (table, count) = (section.scan.table.clone(), rows.len());
+        Self { layout: section.layout, table, rows, count, shard: None }
+    }
+
     /// Returns the rows, in order.
     pub fn rows(&self) -> impl Iterator<Item = RowRef<'_>> {
         let rows = self.rows.iter().take(self.count);
@@ -128,6 +134,12 @@ impl Section {
             scans.extend(in_partition(&end.partition_key));
         }
         scans
+    }
+
+    /// Returns the section with only this partition, which it has.
+    pub(super) fn of_partition(&self, partition_key: String) -> Self {
+        let scan = Scan { partitions: Partitions::One(partition_key), ..self.scan.clone() };
+        Self { scan, ..self.clone() }
     }
 
     /// Returns the section with only the partitions in a range; `None` if there can be none.

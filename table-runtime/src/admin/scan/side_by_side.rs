@@ -228,6 +228,15 @@ impl SideBySide {
         left
     }
 
+    /// Returns the estimated number of rows that are left, from the distances of keys; `None` as long as nothing is known of
+    /// where some of them end.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate is a positive number")]
+    pub fn rows_left(&self) -> Option<usize> {
+        let begun = self.parts.iter().filter(|part| part.state != PartState::Ending);
+        let rows: Option<f64> = begun.map(|part| self.rows(part).filter(|_| !part.is_open)).sum();
+        rows.map(|rows| rows as usize)
+    }
+
     /// Reads all rows, and does the work on each page that has any. Calls `done` after the work on a page, whose rows are
     /// then no longer [left](Self::left), until it breaks. The work on pages that were read before is then ended, and `done`
     /// called for it.

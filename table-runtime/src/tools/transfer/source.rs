@@ -106,6 +106,7 @@ impl<'o, 'a> Source<'o, 'a> {
                 return ControlFlow::Break(());
             }
             progress.rows += rows;
+            progress.rows_left = scan.rows_left();
             options.report(|| {
                 // A catalog is always read, at the end.
                 let left = if is_catalog { Vec::new() } else { scan.left() };

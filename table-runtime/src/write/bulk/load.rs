@@ -67,6 +67,8 @@ pub(super) struct BulkWriter<'a> {
     /// The source of the entities; `None` after its end.
     input: Option<Input<'a>>,
     pub(super) source: SourceKind,
+    /// True if the entities are only counted.
+    pub(super) is_dry: bool,
     /// `true` if the input had no item ready when it was asked last.
     input_waits: bool,
     /// The open batches, by table and partition.
@@ -214,6 +216,7 @@ impl<'a> BulkWriter<'a> {
             on_progress,
             input: Some(input),
             source: SourceKind::User,
+            is_dry: false,
             input_waits: false,
             open: HashMap::new(),
             packed: VecDeque::new(),
@@ -368,6 +371,13 @@ impl<'a> BulkWriter<'a> {
             }
         };
         self.outstanding.begin();
+        if self.is_dry {
+            self.outstanding.end(position, true);
+            if self.progress.read.is_multiple_of(limits::OPERATIONS) {
+                self.report();
+            }
+            return;
+        }
         let mut own_rows = mem::take(&mut self.own_rows);
         self.hash_own_rows(&write, &mut own_rows);
         let (rows, bytes) = (write.most_rows(), write.bytes());
@@ -514,6 +524,10 @@ impl<'a> BulkWriter<'a> {
         self.progress.failed += failed.len();
         self.failures.extend(failed);
         self.fatal |= fatal;
+        self.report();
+    }
+
+    fn report(&mut self) {
         if let Some(on_progress) = &mut self.on_progress {
             on_progress(&self.progress);
         }

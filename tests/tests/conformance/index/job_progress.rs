@@ -20,6 +20,7 @@ crate::conformance! {
     a_repair_resumes_from_its_cursor
     a_verification_resumes_from_its_cursor
     a_verification_reports_progress_after_each_page
+    a_sample_reads_the_ranges_that_its_seed_draws
     a_job_stays_in_the_constant_partition_of_its_entity
     a_cursor_of_another_job_is_refused
     a_cursor_from_before_an_index_was_added_is_refused
@@ -157,6 +158,30 @@ struct Neighbour {
     number: u32,
     #[index(name, same_partition)]
     name: String,
+}
+
+async fn a_sample_reads_the_ranges_that_its_seed_draws(store: &Store) -> Result<()> {
+    let missing = load_chairs(store, 350).await?;
+    let verify = || store.tables.verify::<Chair>().sample(4).seed(7);
+    let mut reports = Vec::new();
+    let verified = verify().side_by_side(1).progress(|progress| reports.push(progress.clone())).await?;
+    let sample = verified.sample.as_ref().context("a sample")?;
+    // Two of the entities, each with problems, and two of the index rows, which are right.
+    assert_eq!((sample.ranges, sample.damaged, sample.seed), (4, 2, 7));
+    assert!((10..=200).contains(&verified.entities) && (10..=200).contains(&verified.index_rows), "{verified:?}");
+    assert!(verified.findings.len() >= verified.entities / 4, "{verified:?}");
+    assert!(verified.findings.iter().all(|found| missing.contains(found)));
+    assert_eq!(reports.len(), 4);
+    let last = reports.last().context("a report")?;
+    assert_eq!((last.entities, last.index_rows), (verified.entities, verified.index_rows));
+    assert_eq!((last.findings, last.fixed, &last.cursor), (verified.findings.len(), 0, &None));
+    let again = verify().side_by_side(4).await?;
+    assert_eq!(again.sample, verified.sample);
+    let repaired = store.tables.repair::<Chair>().await?;
+    assert_eq!(repaired.fixed, missing);
+    let verified = verify().all().await?;
+    assert_eq!(verified, []);
+    Ok(())
 }
 
 async fn a_job_stays_in_the_constant_partition_of_its_entity(store: &Store) -> Result<()> {

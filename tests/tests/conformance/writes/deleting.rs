@@ -6,14 +6,15 @@ use std::{
     time::SystemTime,
 };
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use futures_util::stream;
 use table_runtime::{
     Error, Stored, TableEntity, Tables,
     backend::{
-        Action, Backend, BoxFuture, Continuation, Description, Group, ReadRequest, Reader, StoreView, TableRequest,
-        Written,
+        Action, Backend, BoxFuture, Continuation, Description, Group, IfMatch, ReadRequest, Reader, StoreView,
+        TableRequest, Written,
     },
+    row::{Properties, ValueRef},
 };
 use tests::{isolated::Isolated, stores::Store};
 
@@ -22,6 +23,7 @@ use crate::fixtures::failed;
 crate::conformance! {
     what_a_query_finds_is_deleted_with_its_index_rows
     a_partition_is_deleted_in_transactions
+    a_dry_run_counts_what_would_be_deleted
     take_limits_a_deletion
     a_filter_or_an_index_chooses_what_is_deleted
     an_entity_that_changed_is_deleted_by_its_key_and_kept_by_a_filter
@@ -115,6 +117,28 @@ async fn a_partition_is_deleted_in_transactions(store: &Store) -> Result<()> {
     // A page, and three transactions.
     assert_eq!(store.probe.requests(), 4);
     assert_eq!(Event::by_key("monday").count(tables).await?, 0);
+    Ok(())
+}
+
+async fn a_dry_run_counts_what_would_be_deleted(store: &Store) -> Result<()> {
+    let tables = members(store, 8).await?;
+    let before = rows(store).await?;
+    store.probe.requests();
+    let done = Member::by_key("a").filter(|member| member.fee.ge(6)).delete_all(tables).dry_run().await?;
+    assert_eq!((done.read, done.written, done.missing, done.failed), (2, 0, 0, 0));
+    assert_eq!(store.probe.requests(), 1);
+    let queries = (Member::by_key("a"), Member::by_city("c1").take(3));
+    assert_eq!(tables.delete_all(queries).dry_run().side_by_side(2).await?.read, 8 + 3);
+    assert_eq!(rows(store).await?, before);
+    // A row that cannot be read is a failure, as it is of the deletion.
+    let mut fee = Properties::default();
+    fee.push("Fee", ValueRef::String("much"));
+    let first = store.rows("Members").await?.into_iter().find(|row| row.properties.get("Fee").is_some());
+    let row = first.context("an entity")?;
+    let damage = Action::Merge(fee, IfMatch::Any);
+    store.write("Members", (&row.partition_key, &row.row_key), damage).await?;
+    let progress = failed(Member::by_key("a").delete_all(tables).dry_run().await).progress;
+    assert_eq!((progress.read, progress.written, progress.failed), (8, 0, 1));
     Ok(())
 }
 

@@ -45,6 +45,7 @@ pub async fn run(tables: &Tables) -> Result<usize> {
 pub async fn options(tables: &Tables, cursor: &str) -> Result<()> {
     let verify = tables.verify::<Session>().side_by_side(4).resume_from(cursor)?.memory(1 << 20).partitions("a".."b");
     drop(verify.await?);
+    drop(tables.verify::<Session>().sample(10).seed(1).side_by_side(4).partitions("a"..).await?);
     let repair = tables.repair::<Session>().side_by_side(4).resume_from(cursor)?.memory(1 << 20);
     repair.partitions(String::from("a")..).await?;
     let backfill = tables.backfill::<Session>("device").side_by_side(4).resume_from(cursor)?.memory(1 << 20);
@@ -53,6 +54,10 @@ pub async fn options(tables: &Tables, cursor: &str) -> Result<()> {
     sweep.shard(0, 3).await?;
     tables.migrate::<Session, Login>().side_by_side(4).resume_from(cursor)?.memory(1 << 20).copy_only().await?;
     tables.drop_moved::<Session>().side_by_side(4).await?;
+    let mut read = 0;
+    let delete = tables.delete_all((Session::by_key("a"), Login::by_key("a"))).side_by_side(4).dry_run();
+    delete.progress(|progress| read = progress.read).await?;
+    Session::by_key("a").delete_all(tables).dry_run().await?;
     tables.drop_index::<Session>("device").side_by_side(4).await?;
     Ok(())
 }
