@@ -25,6 +25,7 @@ crate::conformance! {
     dry_runs_of_transfers_write_nothing
     a_reader_continues_at_its_cursor
     a_selection_limits_the_rows
+    jobs_of_selected_rows_have_no_others
     a_dump_reads_one_moment_or_ends_if_the_catalog_changes
     a_catalog_is_not_replaced_by_another_one
     a_table_with_the_name_of_a_catalog_is_read_as_any_other
@@ -333,6 +334,40 @@ async fn a_selection_limits_the_rows(store: &Store) -> Result<()> {
     assert_eq!(entities, 3);
     let missing = RowReader::new(tables, Selection::table("Nothing")).await;
     assert!(matches!(missing, Err(TransferError::Store(table_runtime::Error::TableNotFound(_)))), "{missing:?}");
+    Ok(())
+}
+
+async fn jobs_of_selected_rows_have_no_others(store: &Store) -> Result<()> {
+    let tables = &of_many_rows(store).await?;
+    let whole = dump(tables).await?;
+    let many = || Selection::table("many");
+    for (selection, expected) in [
+        (many(), whole.lines().filter(|line| line.contains("\"Many\"") && line.contains("RowKey")).collect()),
+        // Whole rows, whatever the selection is for.
+        (
+            many().in_partition("p05").keys_only(),
+            whole.lines().filter(|line| line.contains("\"p05\"")).collect::<Vec<_>>(),
+        ),
+    ] {
+        let mut lines = Vec::new();
+        let rows = tables.dump(&mut lines).rows(selection.clone()).side_by_side(4).await?;
+        assert_eq!(rows, expected.len() as u64);
+        assert_eq!(rows_of(&String::from_utf8(lines)?), rows_of(&expected.join("\n")));
+        let copy = store.tables.with_prefix(&format!("copy{rows}"));
+        assert_eq!(tables.copy_to(&copy).rows(selection).await?.rows, rows);
+        assert_eq!(rows_of(&dump(&copy).await?), rows_of(&expected.join("\n")));
+        assert_eq!(copy.inventory().await?.tables, ["Many"]);
+    }
+    // The positions of other rows.
+    let mut cursor = None;
+    let job = tables.dump(io::sink()).rows(many().in_partition("p05"));
+    job.progress(|progress| cursor.clone_from(&progress.cursor)).await?;
+    let cursor = cursor.unwrap_or_default();
+    let error = tables.dump(io::sink()).rows(many().in_partition("p06")).resume_from(&cursor)?.await.err();
+    assert!(matches!(error, Some(TransferError::Store(table_runtime::Error::Cursor(_)))), "{error:?}");
+    assert_eq!(tables.dump(io::sink()).rows(many().in_partition("p05")).resume_from(&cursor)?.await?, 0);
+    let error = tables.dump(io::sink()).rows(Selection::table("Missing")).await.err();
+    assert!(matches!(error, Some(TransferError::Store(table_runtime::Error::TableNotFound(_)))), "{error:?}");
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use crate::{
 /// A dump of all rows: see [`Tables::dump`].
 pub struct Dump<W> {
     tables: Tables,
+    selection: Selection,
     /// In a box, so that a job can be polled whatever the writer is.
     writer: Box<W>,
 }
@@ -44,10 +45,10 @@ impl<W: io::Write + Send> JobKind for Dump<W> {
 
     async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<u64, TransferError> {
         let job = self.hash();
-        let Self { tables, mut writer } = self;
+        let Self { tables, selection, mut writer } = self;
         // What is before a cursor is in the file.
         let flushes = options.on_progress.is_some();
-        let mut source = Source::new(&tables, job, &mut options).await?;
+        let mut source = Source::new(&tables, selection, job, &mut options).await?;
         let work = |page: ScannedPage| -> BoxFuture<'_, _> {
             let mut lines = Vec::new();
             for row in page.rows() {
@@ -75,6 +76,14 @@ impl<W: io::Write + Send> JobKind for Dump<W> {
     }
 }
 
+impl<W: io::Write + Send> Job<'_, Dump<W>> {
+    /// Writes these rows, with all of their properties, instead of those of all tables. The catalog is one of the tables
+    /// that a selection names or not: a dump without it has rows, and no entities.
+    pub fn rows(self, selection: Selection) -> Self {
+        self.with(|dump, _| dump.selection = selection)
+    }
+}
+
 impl Tables {
     /// Writes all rows of all tables as [lines of JSON](crate::transfer), those of indexes and of the catalog included,
     /// while other tasks read and write. Returns the number of rows. [`load`](Self::load) reads the lines. Await it.
@@ -87,7 +96,7 @@ impl Tables {
     /// It costs a request for each page of up to 1000 rows, one for each table that is empty, and two for the catalog.
     /// Pages that are read [side by side](Job::side_by_side) are written as they come: the rows of a table come after
     /// its line, in any order. A limit to [partitions](Job::partitions) or a [share](Job::shard) holds for the catalog
-    /// too, so load the part that has its rows last.
+    /// too, so load the part that has its rows last. [`rows`](Job::rows) selects tables.
     ///
     /// A dump that [continues](Job::resume_from) writes the lines of all tables, the rows that are left and the
     /// catalog, and its last line counts these rows alone: it is a file of its own, to be loaded after what was written
@@ -121,7 +130,7 @@ impl Tables {
     /// [`Error::Cursor`](crate::Error::Cursor) in [`TransferError::Store`] for the cursor of a dump of other tables, or
     /// from before a change of the catalog.
     pub fn dump<'a, W: io::Write + Send + 'a>(&self, writer: W) -> Job<'a, Dump<W>> {
-        Job::new(Dump { tables: self.clone(), writer: Box::new(writer) })
+        Job::new(Dump { tables: self.clone(), selection: Selection::all(), writer: Box::new(writer) })
     }
 
     /// Returns all rows of all tables as a stream of chunks, each of which consists of whole lines, as

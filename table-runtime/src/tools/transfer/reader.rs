@@ -81,6 +81,11 @@ impl Selection {
         self.keys_only = true;
         self
     }
+
+    /// Reads whole rows.
+    pub(super) fn with_properties(self) -> Self {
+        Self { keys_only: false, ..self }
+    }
 }
 
 /// A reader of rows, table by table in the order of their names, the catalog last, and of each table in key order.
@@ -103,7 +108,7 @@ pub struct RowReader {
     pub(super) backend: Arc<Client>,
     pub(super) tables: VecDeque<String>,
     /// Tables that were not found in a list, so that they may not exist.
-    unlisted: Vec<String>,
+    pub(super) unlisted: Vec<String>,
     selection: Selection,
     /// True if rows that cannot be copied are read too.
     as_stored: bool,

@@ -13,12 +13,14 @@ use crate::{
     client::tables::Tables,
 };
 
-/// The work on a page of rows that can be copied.
+/// The work on a page of rows.
 pub(super) type PageWork<'w, T> = dyn Fn(ScannedPage) -> BoxFuture<'w, Result<T, TransferError>> + Send + Sync + 'w;
 
-/// All rows of a store that a job reads: first the tables, together, and then each catalog by itself.
+/// The rows of a store that a job reads: first the tables, together, and then each catalog by itself.
 pub(super) struct Source<'o, 'a> {
     reader: RowReader,
+    /// True if the work gets rows too that cannot be copied.
+    pub(super) as_stored: bool,
     options: &'o mut JobOptions<'a, Progress>,
     /// The position at the end of the tables.
     end: JobPosition,
@@ -31,12 +33,15 @@ impl<'o, 'a> Source<'o, 'a> {
     /// Takes a snapshot if the store has them, lists the tables and reads the catalogs.
     pub(super) async fn new(
         tables: &Tables,
+        selection: Selection,
         job: u64,
         options: &'o mut JobOptions<'a, Progress>,
     ) -> Result<Self, TransferError> {
-        let reader = RowReader::new(tables, Selection::all()).await?;
+        let selection = selection.with_properties();
+        let described = format!("{selection:?}");
+        let reader = RowReader::new(tables, selection).await?;
         // A position counts the tables; and the rows before it are those of these records.
-        let version = hash_described("source", &format!("{:?} {:?}", reader.tables, reader.catalogs));
+        let version = hash_described("source", &format!("{:?} {:?} {described}", reader.tables, reader.catalogs));
         let version = Some(format!("{version:x}"));
         let resumed = options.begin()?;
         if resumed.as_ref().is_some_and(|position| position.version != version) {
@@ -44,7 +49,7 @@ impl<'o, 'a> Source<'o, 'a> {
         }
         let end = JobPosition { version, ..JobPosition::of(job, options.asked(), Vec::new()) };
         let resumed = resumed.map(|position| position.left);
-        Ok(Self { reader, options, end, resumed, progress: Progress::default(), is_begun: false })
+        Ok(Self { reader, as_stored: false, options, end, resumed, progress: Progress::default(), is_begun: false })
     }
 
     /// Returns the number of rows that were read.
@@ -74,20 +79,21 @@ impl<'o, 'a> Source<'o, 'a> {
         let is_catalog = tables.iter().any(|table| self.reader.is_catalog(table));
         let section = |(layout, table): (usize, &String)| {
             // A table may be deleted after the tables were listed.
-            Section { layout, scan: self.reader.scan(table), is_slice: true }
+            Section { layout, scan: self.reader.scan(table), is_slice: !self.reader.unlisted.contains(table) }
         };
         let sections = tables.iter().enumerate().map(section).collect();
         let mut scan = self.options.scan(&self.reader.backend, sections);
         if let (Some(left), false) = (&self.resumed, is_catalog) {
             scan = scan.within(left);
         }
+        let as_stored = self.as_stored;
         let checked = |page: ScannedPage| -> BoxFuture<'_, _> {
             Box::pin(async move {
                 let (layout, rows) = (page.layout, page.rows().count());
                 let checked = page.rows().try_for_each(|row| check(&page.table, row));
                 let output = match checked {
-                    Ok(()) => work(page).await,
-                    Err(error) => Err(error),
+                    Err(error) if !as_stored => Err(error),
+                    _ => work(page).await,
                 };
                 Ok((layout, rows, output))
             })
