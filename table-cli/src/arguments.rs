@@ -4,15 +4,18 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
-use crate::store::StoreArguments;
+use crate::{
+    options::{self, Reading, Saved, Shared, SideBySide, Writing},
+    store::StoreArguments,
+};
 
 const AFTER: &str = "\
 A STORE is the path of an embedded store's file, a connection string, or env:NAME for the environment variable NAME \
 that has one of them. Other users of the machine can see a connection string on a command line, with its key: prefer \
 the variable. A shared access signature for one table is enough for each command about this table; `--entities`, `sweep` and \
 `verify` need the catalog too. A file is opened for \
-reading, except by `open`, `import`, `sweep` and `compact` and as the target of `copy`; no other process may have it \
-open for writing. Secrets are never printed.
+reading, except by `open`, `import`, `load`, `sweep` and `compact` and as the target of `copy`, without `--dry-run`; no \
+other process may have it open for writing. Secrets are never printed.
 
 Exit codes:
   0  done
@@ -63,6 +66,16 @@ pub(crate) enum Command {
     /// Copies rows from one store to another: those of entities, indexes and the catalog, so that the copy can be used
     /// at once. `--store` is not used.
     Copy(Copy),
+    /// Writes all rows to files in a folder: those of entities, indexes and the catalog, for `load`.
+    ///
+    /// The rows of an embedded store are those of one moment. The files have the lines of `export`, in order and
+    /// compressed, and `manifest.json` lists them with their lengths and checksums. A dump that was interrupted continues after
+    /// the last file that is listed, with the rows of another moment, if the command is repeated.
+    Dump(Dump),
+    /// Writes the rows of a dump's files into the store, in place of those with the same keys.
+    ///
+    /// Checks all files before it writes, and refuses a dump that is not complete or has a damaged file.
+    Load(Load),
     /// Prints a Rust struct that reads the rows of a table or an entity: what the catalog records of it, or else what
     /// follows from the rows.
     Derive(Derive),
@@ -75,6 +88,8 @@ pub(crate) enum Command {
     Compact,
     /// Removes the entities of `expires` that have expired, with their index rows, by the recorded layouts.
     ///
+    /// `--dry-run` prints the entities.
+    ///
     /// Programs may write meanwhile: an entity that they renew stays. An entity whose rows in an index cannot be computed
     /// stays too, and is reported: its field is stored as a text of a program's own. `tables.sweep` in that program removes it.
     Sweep(Sweep),
@@ -84,10 +99,7 @@ pub(crate) enum Command {
     /// value, entities without a row in an index, included and copied properties that differ, and values of a unique
     /// index with two owners. Not checked: the predicate of an index with `when` is not recorded, so an entity without a
     /// row in it is not reported; neither are values that a property stores as JSON or as a text of a program's own.
-    Verify {
-        /// The recorded name of one entity; all of them if it is missing.
-        entity: Option<String>,
-    },
+    Verify(Verify),
 }
 
 /// A table or an entity, or a partition of it.
@@ -207,22 +219,63 @@ pub(crate) struct Copy {
     /// Only the rows of this partition.
     #[arg(long, value_name = "KEY", requires = "table")]
     pub(crate) partition: Option<String>,
-    /// Saves the position in this file, and continues from it if the file exists. Refuses that of other arguments
-    /// than `--skip`.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cursor: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Dump {
+    /// The folder, which is new or empty, or has an unfinished dump of the same store with the same arguments.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Only this table, without the catalog.
+    #[arg(long)]
+    pub(crate) table: Option<String>,
+    /// The number of bytes, compressed, at which the next file begins. A file ends with a page of up to 1000 rows, so it
+    /// may be larger.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = options::bytes)]
+    pub(crate) file_size: u64,
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Load {
+    /// The folder that `dump` has written.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) side_by_side: SideBySide,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// The recorded name of one entity; all of them if it is missing.
+    pub(crate) entity: Option<String>,
+    /// The memory for the hashes of rows; 64 MiB if it is missing. With less than the rows need, they are read several times.
+    #[arg(long, value_name = "SIZE", value_parser = options::bytes)]
+    pub(crate) memory: Option<u64>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) saved: Saved,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Sweep {
     /// The recorded name of the entity.
     pub(crate) entity: String,
-    /// Prints the entities, and removes none of them.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
     /// Removes also the entities of `soft_delete` that were put into the bin so long ago, such as `30d`.
     #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
     pub(crate) deleted_before: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
 }
 
 #[derive(Args, Debug)]

@@ -1,21 +1,23 @@
 //! `tables copy`.
 
+use std::sync::{Mutex, PoisonError};
+
 use serde::{Deserialize, Serialize};
-use table_runtime::transfer::{ReadPart, RowWriter, TableRow};
+use table_runtime::transfer::RowReader;
 
 use crate::{
     arguments::Copy,
-    cursor::{CursorFile, Transfer},
+    cursor::{CursorFile, Transfer, resumed},
     failure::Failure,
     progress::{self, ProgressLine, Skipped},
-    rows::{Choice, Of, Rows},
-    store::StoreArguments,
+    rows,
+    store::{Mode, StoreArguments},
 };
 
 /// The position of a copy.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct CopyPosition {
-    reader: String,
+    cursor: Option<String>,
     rows: u64,
     skipped: Skipped,
 }
@@ -25,56 +27,46 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
     if copy.source == copy.target {
         return Err(Failure::input("FROM and TO are the same store"));
     }
-    let source = stores.open_other(&copy.source, true)?;
+    let (dry_run, mode) = (copy.writing.dry_run, Mode::writing(copy.writing.dry_run));
+    let source = stores.open_other(&copy.source, Mode::Read)?;
     let (from, to) = (stores.identity(&copy.source)?, stores.identity(&copy.target)?);
-    let (table, partition) = (copy.table.as_deref().map(str::as_bytes), copy.partition.as_deref().map(str::as_bytes));
-    let transfer = Transfer::of(&[Some(b"copy"), Some(from.as_bytes()), Some(to.as_bytes()), table, partition]);
-    let cursor = CursorFile::new(copy.cursor.as_deref(), transfer);
-    let (name, partition) = (copy.table.as_deref(), copy.partition.as_deref());
-    let choice = Choice { name, of: Of::Table, partition, as_stored: copy.skip, ..Choice::default() };
-    let mut reader = Rows::open(&source, choice).await?;
-    let (mut rows, mut skipped, mut is_begun) = (0, Skipped::default(), false);
-    if let Some(position) = cursor.read::<CopyPosition>()? {
-        reader.resume(&source, &position.reader, copy.skip)?;
-        (rows, skipped, is_begun) = (position.rows, position.skipped, true);
-    }
+    let (table, partition) = (copy.table.as_deref(), copy.partition.as_deref());
+    let transfer = Transfer::of(&[
+        Some(b"copy"),
+        Some(from.as_bytes()),
+        Some(to.as_bytes()),
+        table.map(str::as_bytes),
+        partition.map(str::as_bytes),
+        Some(copy.shared.described().as_bytes()),
+    ]);
+    let cursor = CursorFile::new(copy.writing.saved.cursor.as_deref(), transfer);
+    let begun: Option<CopyPosition> = cursor.read()?;
+    let selection = rows::selection(&source, table, partition);
     // A file is created only once the source can be read.
-    let target = stores.open_other(&copy.target, false)?;
-    target.check_begun(is_begun)?;
-    let mut writer = RowWriter::new(&target.tables);
-    let progress = ProgressLine::new("copied");
-    while let Some(part) = reader.next().await? {
-        match part {
-            ReadPart::Rows { table, rows: page } if copy.skip => {
-                for row in page.iter() {
-                    let row = TableRow::of(&table, row);
-                    match row.check() {
-                        Ok(()) => {
-                            rows += 1;
-                            writer.write(row).await?;
-                        }
-                        Err(error) => skipped.add(error.to_string()),
-                    }
-                }
-                progress.rows(rows, &table);
-            }
-            part => {
-                writer.write_part(&part).await?;
-                if let ReadPart::Rows { table, rows: page } = &part {
-                    rows += page.len() as u64;
-                    progress.rows(rows, table);
-                }
-            }
-        }
-        if cursor.is_given() {
-            writer.flush().await?;
-            cursor.save(&CopyPosition { reader: reader.cursor(), rows, skipped: skipped.clone() })?;
-        }
+    RowReader::new(&source.tables, selection.clone()).await?;
+    let target = stores.open_other(&copy.target, mode)?;
+    target.check_begun(begun.is_some())?;
+    let begun = begun.unwrap_or_default();
+    let all_skipped = Mutex::new(begun.skipped.clone());
+    let skipped = || all_skipped.lock().unwrap_or_else(PoisonError::into_inner);
+    let line = ProgressLine::new("rows copied");
+    let job = source.tables.copy_to(&target.tables).rows(selection);
+    let mut job = copy.writing.apply(copy.shared.apply(job));
+    if copy.skip {
+        job = job.skip_invalid(|error| skipped().add(error.to_string()));
     }
-    writer.flush().await?;
-    drop(progress);
+    let job = line.follow(resumed(job, begun.cursor.as_deref())?, |progress| {
+        if !cursor.is_given() {
+            return Ok(());
+        }
+        let skipped = skipped().clone();
+        let rows = begun.rows + progress.rows as u64 - skipped.since(&begun.skipped);
+        cursor.save(&CopyPosition { cursor: progress.cursor.clone(), rows, skipped })
+    });
+    let copied = line.watch(job).await??;
+    drop(line);
     cursor.remove()?;
-    progress::report(rows, "copied");
-    skipped.report();
+    progress::report(begun.rows + copied.rows, if dry_run { "can be copied" } else { "copied" });
+    skipped().report();
     Ok(())
 }

@@ -4,11 +4,13 @@
 //! hash of that transfer's arguments beside the position.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use table_runtime::jobs::{Job, Resumable};
 use twox_hash::XxHash3_128;
 
 use crate::failure::Failure;
@@ -54,7 +56,7 @@ impl CursorFile {
         let Some(path) = &self.path else { return Ok(None) };
         let text = match fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(|error| Failure::store(format!("{}: {error}", path.display())))?,
+            text => text.map_err(|error| Failure::file(path, &error))?,
         };
         let Ok(Saved { transfer, position }) = serde_json::from_slice(&text) else {
             let path = path.display();
@@ -72,12 +74,8 @@ impl CursorFile {
     /// Saves the position. The file never holds half of one.
     pub(crate) fn save(&self, position: &impl Serialize) -> Result<(), Failure> {
         let Some(path) = &self.path else { return Ok(()) };
-        let failed = |error: io::Error| Failure::store(format!("{}: {error}", path.display()));
-        let mut new = path.clone().into_os_string();
-        new.push(".new");
         let saved = Saved { transfer: self.transfer.clone(), position };
-        fs::write(&new, serde_json::to_vec(&saved).map_err(io::Error::from).map_err(failed)?).map_err(failed)?;
-        fs::rename(&new, path).map_err(failed)
+        replace(path, &serde_json::to_vec(&saved).map_err(io::Error::from)?)
     }
 
     /// Removes the file, because the transfer is complete.
@@ -92,4 +90,25 @@ impl CursorFile {
     pub(crate) fn is_given(&self) -> bool {
         self.path.is_some()
     }
+}
+
+/// Returns the job, which continues at its cursor if it has one.
+pub(crate) fn resumed<'a, K: Resumable>(job: Job<'a, K>, cursor: Option<&str>) -> Result<Job<'a, K>, Failure> {
+    match cursor {
+        None => Ok(job),
+        Some(cursor) => Ok(job.resume_from(cursor)?),
+    }
+}
+
+/// Writes the content of a file. After a crash, the file has the old content or the new one.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let mut new = path.to_owned().into_os_string();
+    new.push(".new");
+    let write = || {
+        let mut file = File::create(&new)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    write().map_err(|error| Failure::file(path, &error))
 }

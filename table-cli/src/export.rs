@@ -59,7 +59,7 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
     }
     let (mut columns, mut rows, mut begun) = (None, 0, 0);
     if let Some(position) = position {
-        reader.resume(store, &position.reader, false)?;
+        reader.resume(store, &position.reader)?;
         (columns, rows, begun) = (position.columns, position.rows, position.bytes);
     } else if format == Format::Csv {
         columns = Some(columns_of(Rows::open(store, choice).await?).await?);
@@ -132,7 +132,7 @@ struct ExportedRows {
 impl ExportedRows {
     /// Writes the rows, and returns their number.
     async fn run(mut self, out: &mut impl Write) -> Result<u64, Failure> {
-        let progress = ProgressLine::new("exported");
+        let progress = ProgressLine::new("rows exported");
         let mut written = self.begun;
         let mut chunk = Vec::new();
         if let (0, Some(columns)) = (written, &self.columns) {

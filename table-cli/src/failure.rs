@@ -39,6 +39,11 @@ impl Failure {
         Self { code: 0, message: String::new() }
     }
 
+    /// A file could not be read or written.
+    pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
+        Self::store(format!("{}: {error}", path.display()))
+    }
+
     /// Adds the file's name to the message.
     pub(crate) fn about(self, file: &Path) -> Self {
         Self { message: format!("{}: {}", file.display(), self.message), ..self }
@@ -72,7 +77,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::TableNotFound(_) => Self::missing(error),
-            Error::Configuration(_) | Error::Limit(_) | Error::Key(_) => Self::input(error),
+            Error::Configuration(_) | Error::Limit(_) | Error::Key(_) | Error::Cursor(_) => Self::input(error),
             error => Self::store(error),
         }
     }

@@ -57,7 +57,7 @@ pub(crate) async fn import(store: &Store, import: &Import) -> Result<(), Failure
     store.check_begun(begun.lines > 0)?;
     let bytes: Box<dyn Read> = if is_standard { Box::new(io::stdin()) } else { Box::new(open(&import.input)?) };
     let mut input = Input::open(bytes, format).map_err(|failure| failure.about(&import.input))?;
-    let (bytes, progress) = (begun.bytes, ProgressLine::new("imported"));
+    let (bytes, progress) = (begun.bytes, ProgressLine::new("rows imported"));
     let mut target = Target { import, writer: RowWriter::new(&store.tables), progress, cursor, position: begun };
     match input.form {
         Form::Lines => {

@@ -5,11 +5,14 @@ mod copy;
 mod csv;
 mod cursor;
 mod derive;
+mod dump;
+mod dumped;
 mod export;
 mod failure;
 mod import;
 mod input;
 mod list;
+mod options;
 mod progress;
 mod rows;
 mod show;
@@ -78,13 +81,15 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Export(export) => export::export(&store.open_read_only()?, &export, &mut out).await,
         Command::Import(import) => import::import(&store.open()?, &import).await,
         Command::Copy(copy) => copy::copy(&store, &copy).await,
+        Command::Dump(dump) => dump::dump(&store.open_read_only()?, &dump).await,
+        Command::Load(load) => dump::load(&store, &load).await,
         Command::Derive(derive) => derive::derive(&store.open_read_only()?, &derive, &mut out).await,
         Command::Open { file } => store.repair(file.as_deref()),
         Command::Compact => store.compact(&mut out),
         Command::Sweep(sweep) => {
-            let store = if sweep.dry_run { store.open_read_only()? } else { store.open()? };
+            let store = if sweep.writing.dry_run { store.open_read_only()? } else { store.open()? };
             sweep::sweep(&store, &sweep, &mut out).await
         }
-        Command::Verify { entity } => verify::verify(&store.open_read_only()?, entity.as_deref(), &mut out).await,
+        Command::Verify(verify) => verify::verify(&store.open_read_only()?, &verify, &mut out).await,
     }
 }

@@ -31,8 +31,6 @@ pub(crate) enum Of {
     /// All rows of the table, or else the entities of this name.
     #[default]
     TableOrEntity,
-    /// All rows of the table.
-    Table,
     /// The entities of the table: no rows of indexes, no inserts that are not committed, and no catalog.
     Entities,
 }
@@ -96,9 +94,7 @@ impl Rows {
             };
         };
         match begin(Selection::table(name)).await {
-            Err(TransferError::Store(Error::TableNotFound(_))) if choice.of != Of::Table => {
-                Self::entities(store, choice).await
-            }
+            Err(TransferError::Store(Error::TableNotFound(_))) => Self::entities(store, choice).await,
             reader => Ok(whole(reader?, true)),
         }
     }
@@ -135,9 +131,8 @@ impl Rows {
     }
 
     /// Continues at the cursor of an earlier reader of the same rows.
-    pub(crate) fn resume(&mut self, store: &Store, cursor: &str, as_stored: bool) -> Result<(), Failure> {
-        let reader = RowReader::resume(&store.tables, cursor)?;
-        self.reader = if as_stored { reader.as_stored() } else { reader };
+    pub(crate) fn resume(&mut self, store: &Store, cursor: &str) -> Result<(), Failure> {
+        self.reader = RowReader::resume(&store.tables, cursor)?;
         Ok(())
     }
 
@@ -185,6 +180,16 @@ impl Entities {
             found.is_some_and(|found| std::ptr::eq(found.entity, &raw const self.inventory.entities[at]))
         };
         self.inventory.is_entity(table, row) && self.only.is_none_or(is_only)
+    }
+}
+
+/// Returns the rows of a table, or of the whole store, as far as the store's signature allows.
+pub(crate) fn selection(store: &Store, table: Option<&str>, partition: Option<&str>) -> Selection {
+    let table = table.or(store.signed_table.as_deref());
+    let selection = table.map_or_else(Selection::all, Selection::table);
+    match partition {
+        None => selection,
+        Some(partition) => selection.in_partition(partition),
     }
 }
 

@@ -32,6 +32,21 @@ impl fmt::Debug for StoreArguments {
     }
 }
 
+/// The purpose for which a store is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Read,
+    Write,
+    /// As for reading, but a file that does not exist is an empty store.
+    DryRun,
+}
+
+impl Mode {
+    pub(crate) const fn writing(dry_run: bool) -> Self {
+        if dry_run { Self::DryRun } else { Self::Write }
+    }
+}
+
 /// An open store.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -69,17 +84,22 @@ impl Store {
 impl StoreArguments {
     /// Opens the store for reading.
     pub(crate) fn open_read_only(&self) -> Result<Store, Failure> {
-        self.opened(&self.named()?, true)
+        self.open_for(Mode::Read)
     }
 
     /// Opens the store for writing.
     pub(crate) fn open(&self) -> Result<Store, Failure> {
-        self.opened(&self.named()?, false)
+        self.open_for(Mode::Write)
+    }
+
+    /// Opens the store.
+    pub(crate) fn open_for(&self, mode: Mode) -> Result<Store, Failure> {
+        self.opened(&self.named()?, mode)
     }
 
     /// Opens another store than the one that `--store` names.
-    pub(crate) fn open_other(&self, store: &str, read_only: bool) -> Result<Store, Failure> {
-        self.opened(&resolved(store)?, read_only)
+    pub(crate) fn open_other(&self, store: &str, mode: Mode) -> Result<Store, Failure> {
+        self.opened(&resolved(store)?, mode)
     }
 
     /// Returns the identity of a store that need not exist: its location, and the prefix. It has no secret.
@@ -92,9 +112,9 @@ impl StoreArguments {
         Ok(format!("{location}\n{}", self.prefix.as_deref().unwrap_or_default()))
     }
 
-    fn opened(&self, store: &str, read_only: bool) -> Result<Store, Failure> {
+    fn opened(&self, store: &str, mode: Mode) -> Result<Store, Failure> {
         let is_new = !is_connection_string(store) && !Path::new(store).exists();
-        let (tables, is_file) = open(store, read_only)?;
+        let (tables, is_file) = open(store, mode)?;
         let tables = match &self.prefix {
             None => tables,
             Some(prefix) => tables.with_prefix(prefix),
@@ -106,7 +126,7 @@ impl StoreArguments {
     /// Opens a file for writing, which repairs it.
     pub(crate) fn repair(&self, file: Option<&str>) -> Result<(), Failure> {
         let store = self.file(file.map_or_else(|| self.named(), resolved)?, "opened")?;
-        self.opened(&store, false).map(drop)
+        self.opened(&store, Mode::Write).map(drop)
     }
 
     /// Checks that the store is the file of an embedded store.
@@ -147,7 +167,7 @@ fn resolved(store: &str) -> Result<String, Failure> {
 }
 
 /// Opens a store. Returns true beside it if it is a file.
-fn open(store: &str, read_only: bool) -> Result<(Tables, bool), Failure> {
+fn open(store: &str, mode: Mode) -> Result<(Tables, bool), Failure> {
     if is_connection_string(store) {
         return Ok((Tables::connect(store)?, false));
     }
@@ -158,10 +178,12 @@ fn open(store: &str, read_only: bool) -> Result<(Tables, bool), Failure> {
         ));
     }
     let path = Path::new(store);
-    if read_only && !path.is_file() {
-        return Err(no_file());
-    }
-    let tables = if read_only { Tables::open_read_only(path) } else { Tables::open(path) };
+    let tables = match mode {
+        Mode::Write => Tables::open(path),
+        Mode::DryRun if !path.exists() => Tables::in_memory(),
+        Mode::Read | Mode::DryRun if path.is_file() => Tables::open_read_only(path),
+        Mode::Read | Mode::DryRun => return Err(no_file()),
+    };
     Ok((tables?, true))
 }
 

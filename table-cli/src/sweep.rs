@@ -1,44 +1,86 @@
 //! `tables sweep`.
 
-use std::io::Write;
+use std::{collections::BTreeMap, io::Write};
 
+use serde::{Deserialize, Serialize};
 use table_runtime::{inventory::RecordedEntity, jobs::Swept, row::RowId};
 
-use crate::{arguments::Sweep, failure::Failure, store::Store, verify::entity_called};
+use crate::{
+    arguments::Sweep,
+    cursor::{CursorFile, Transfer, resumed},
+    failure::Failure,
+    progress::ProgressLine,
+    store::Store,
+    verify::entity_called,
+};
 
 /// Number of entities that a dry run prints.
 const PRINTED: usize = 1000;
 
+/// The position of a sweep, and what was found before.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct SweepPosition {
+    cursor: Option<String>,
+    found: usize,
+    removed: usize,
+    unreadable: usize,
+    left: usize,
+    unknown: BTreeMap<String, usize>,
+}
+
+impl SweepPosition {
+    /// Adds what a job has found after the position.
+    fn plus(&self, swept: &Swept) -> Self {
+        let mut unknown = self.unknown.clone();
+        for (index, entities) in &swept.unknown {
+            *unknown.entry(index.clone()).or_default() += entities;
+        }
+        Self {
+            cursor: swept.cursor.clone(),
+            found: self.found + swept.found,
+            removed: self.removed + swept.removed,
+            unreadable: self.unreadable + swept.unreadable,
+            left: self.left + swept.left,
+            unknown,
+        }
+    }
+}
+
 /// Removes the entities that have expired.
 pub(crate) async fn sweep(store: &Store, sweep: &Sweep, out: &mut impl Write) -> Result<(), Failure> {
-    let mut swept = Swept::default();
-    loop {
+    let (age, read) = (format!("{:?}", sweep.deleted_before), sweep.shared.described());
+    let arguments = ["sweep", &store.identity, &sweep.entity, &age, &read].map(|text| Some(text.as_bytes()));
+    let cursor = CursorFile::new(sweep.writing.saved.cursor.as_deref(), Transfer::of(&arguments));
+    let mut begun: SweepPosition = cursor.read()?.unwrap_or_default();
+    let line = ProgressLine::new("entities found");
+    let swept = loop {
         // The sweep ends early if a program has changed the layouts.
         let inventory = store.tables.inventory().await?;
         let entity = entity_called(&inventory, &sweep.entity)?;
         check(entity, sweep)?;
         let mut found = Vec::new();
-        let mut job = inventory.sweep(&store.tables, entity);
+        let mut job = sweep.shared.apply(inventory.sweep(&store.tables, entity));
         if let Some(age) = sweep.deleted_before {
             job = job.deleted_before(age);
         }
-        if sweep.dry_run {
-            let print = |row: &RowId| found.extend((found.len() < PRINTED).then(|| row.to_string()));
-            job = job.dry_run().found(print);
+        if sweep.writing.dry_run {
+            job = job.found(|row: &RowId| found.extend((found.len() < PRINTED).then(|| row.to_string())));
         }
-        let more = job.await?;
+        let job = resumed(sweep.writing.apply(job), begun.cursor.as_deref())?;
+        let job = line.follow(job, |swept| cursor.save(&begun.plus(swept)));
+        let swept = line.watch(job).await??;
         for row in found {
-            writeln!(out, "{row}")?;
+            line.suspend(|| writeln!(out, "{row}"))?;
         }
-        let is_outdated = more.is_outdated;
+        let all = begun.plus(&swept);
+        if !swept.is_outdated {
+            break all;
+        }
         // What is still there is found again.
-        let removed = swept.removed;
-        swept = more;
-        (swept.found, swept.removed) = (removed + swept.found, removed + swept.removed);
-        if !is_outdated {
-            break;
-        }
-    }
+        begun = SweepPosition { found: all.removed, removed: all.removed, ..SweepPosition::default() };
+    };
+    drop(line);
+    cursor.remove()?;
     let entities = if swept.found == 1 { "entity" } else { "entities" };
     writeln!(out, "{} {entities} found, {} removed", swept.found, swept.removed)?;
     if swept.unreadable > 0 {

@@ -20,8 +20,10 @@ use table_runtime::{
 use tests::azurite;
 
 mod derived;
+mod dumps;
 mod entities;
 mod files;
+mod options;
 mod signature;
 
 #[derive(TableEntity, Clone)]
