@@ -1,6 +1,6 @@
 //! The arguments of the command.
 
-use std::{path::PathBuf, time::Duration};
+use std::{num::NonZero, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
@@ -259,6 +259,13 @@ pub(crate) struct Verify {
     /// The memory for the hashes of rows; 64 MiB if it is missing. With less than the rows need, they are read several times.
     #[arg(long, value_name = "SIZE", value_parser = options::bytes)]
     pub(crate) memory: Option<u64>,
+    /// Reads only so many random ranges, each a page of up to 100 entities or rows of one index, and what belongs to each of
+    /// their rows. Prints what that proves.
+    #[arg(long, value_name = "RANGES", conflicts_with_all = ["memory", "cursor"])]
+    pub(crate) sample: Option<NonZero<usize>>,
+    /// Draws the ranges of an earlier sample again. It has printed its seed.
+    #[arg(long, value_name = "SEED", requires = "sample")]
+    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]

@@ -53,6 +53,12 @@ pub(crate) async fn verify(store: &Store, verify: &Verify, out: &mut impl Write)
     if let Some(bytes) = verify.memory {
         job = job.memory(usize::try_from(bytes).unwrap_or(usize::MAX));
     }
+    if let Some(ranges) = verify.sample {
+        job = job.sample(ranges.get());
+    }
+    if let Some(seed) = verify.seed {
+        job = job.seed(seed);
+    }
     let mut job = line.follow(resumed(job, begun.cursor.as_deref())?, |progress| {
         cursor.save(&VerifyPosition {
             cursor: progress.cursor.clone(),
@@ -74,6 +80,9 @@ pub(crate) async fn verify(store: &Store, verify: &Verify, out: &mut impl Write)
     cursor.remove()?;
     let (entities, index_rows) = (begun.entities + verified.entities, begun.index_rows + verified.index_rows);
     writeln!(out, "{entities} entities and {index_rows} index rows compared")?;
+    if let Some(sample) = &verified.sample {
+        writeln!(out, "{sample}")?;
+    }
     for index in &verified.partly {
         writeln!(out, "not compared completely: {index}")?;
     }

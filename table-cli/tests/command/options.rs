@@ -18,6 +18,19 @@ fn count(store: &str) -> u32 {
 }
 
 #[tokio::test]
+async fn a_verification_of_a_sample_says_what_it_proves() {
+    let folder = Folder::new();
+    let file = folder.path("a.tables");
+    fill_authors(&file).await;
+    let sample = ["--store", &file, "verify", "--sample", "9", "--seed", "5"];
+    let printed = printed(&sample);
+    // Each table has fewer rows than a range.
+    let line = printed.lines().find(|line| line.starts_with("0 of 9 ranges have problems, ")).expect(&printed);
+    assert!(line.ends_with("seed 5: with a confidence of 95 %, at most 28.31 % of such ranges have any"), "{line}");
+    assert_eq!(run(&sample).stdout, printed.as_bytes(), "the same seed");
+}
+
+#[tokio::test]
 async fn a_copy_is_of_some_partitions_or_a_share() {
     let folder = Folder::new();
     let file = folder.path("a.tables");
@@ -74,7 +87,9 @@ async fn a_verification_is_of_some_partitions_and_continues() {
         backend.execute_group(&group).await.unwrap();
     }
     drop(backend);
-    for (arguments, problems) in [(&["--partitions", "b..d"][..], 1), (&["--side-by-side", "4"], 2), (&[], 2)] {
+    for (arguments, problems) in
+        [(&["--partitions", "b..d"][..], 1), (&["--side-by-side", "4"], 2), (&["--sample", "9"], 2), (&[], 2)]
+    {
         let output = run(&[&["--store", &file, "verify"], arguments].concat());
         let found = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(4), "{arguments:?}");
@@ -218,7 +233,7 @@ async fn wrong_values_get_one_line_and_a_code() {
     let (copy, dump) = (["copy", &file, &new], ["--store", &file, "dump", &new]);
     let (load, verify) = (["--store", &new, "load", &file], ["--store", &file, "verify"]);
     let sweep = ["--store", &file, "sweep", "Session"];
-    let cases: [(&[&str], &[&str], &str); 18] = [
+    let cases: [(&[&str], &[&str], &str); 21] = [
         (&copy, &["--shard", "3/3"], "shards are counted from 0: I must be below 3"),
         (&copy, &["--shard", "1"], "write I/N, such as 0/3"),
         (&sweep, &["--shard=-1/3"], "write I/N"),
@@ -235,6 +250,9 @@ async fn wrong_values_get_one_line_and_a_code() {
         // Options that the job does not have.
         (&verify, &["--shard", "0/2"], "unexpected argument '--shard'"),
         (&verify, &["--dry-run"], "unexpected argument '--dry-run'"),
+        (&verify, &["--sample", "0"], "number would be zero"),
+        (&verify, &["--seed", "1"], "--sample <RANGES>"),
+        (&verify, &["--sample", "1", "--memory", "1MiB"], "cannot be used with"),
         (&dump, &["--cursor", &new], "unexpected argument '--cursor'"),
         (&load, &["--partitions", "a.."], "unexpected argument '--partitions'"),
         (&load, &["--shard", "0/2"], "unexpected argument '--shard'"),
