@@ -5,7 +5,7 @@ use std::{num::NonZero, path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 use crate::{
-    options::{self, Reading, Saved, Shared, SideBySide, Writing},
+    options::{self, Reading, Resuming, Shared, SideBySide, Writing},
     store::StoreArguments,
 };
 
@@ -68,9 +68,10 @@ pub(crate) enum Command {
     Copy(Copy),
     /// Writes all rows to files in a folder: those of entities, indexes and the catalog, for `load`.
     ///
-    /// The rows of an embedded store are those of one moment. The files have the lines of `export`, in order and
-    /// compressed, and `manifest.json` lists them with their lengths and checksums. A dump that was interrupted continues after
-    /// the last file that is listed, with the rows of another moment, if the command is repeated.
+    /// The rows of an embedded store are those of one moment. The files have the lines of `export`, compressed,
+    /// and `manifest.json` lists them with their lengths and checksums. A dump that was interrupted continues after the last
+    /// file that is listed, if the command is repeated. Its other rows are those of another moment: run `verify` after it was
+    /// loaded.
     Dump(Dump),
     /// Writes the rows of a dump's files into the store, in place of those with the same keys.
     ///
@@ -217,7 +218,7 @@ pub(crate) struct Copy {
     #[arg(long)]
     pub(crate) skip: bool,
     /// Only the rows of this partition.
-    #[arg(long, value_name = "KEY", requires = "table")]
+    #[arg(long, value_name = "KEY", requires = "table", conflicts_with_all = ["partitions", "shard"])]
     pub(crate) partition: Option<String>,
     #[command(flatten)]
     pub(crate) shared: Shared,
@@ -269,7 +270,7 @@ pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
-    pub(crate) saved: Saved,
+    pub(crate) resuming: Resuming,
 }
 
 #[derive(Args, Debug)]

@@ -39,7 +39,7 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
         partition.map(str::as_bytes),
         Some(copy.shared.described().as_bytes()),
     ]);
-    let cursor = CursorFile::new(copy.writing.saved.cursor.as_deref(), transfer);
+    let cursor = CursorFile::new(copy.writing.resuming.cursor.as_deref(), transfer);
     let begun: Option<CopyPosition> = cursor.read()?;
     let selection = rows::selection(&source, table, partition);
     // A file is created only once the source can be read.

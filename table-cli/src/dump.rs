@@ -30,9 +30,13 @@ pub(crate) async fn dump(store: &Store, dump: &Dump) -> Result<(), Failure> {
     let job = line.follow(resumed(job, cursor.as_deref())?, |progress| {
         let mut files = lock(&files);
         // A file ends with a page, so that it has the rows before the cursor, and no others.
-        if files.is_full() { files.end(before + progress.rows as u64, progress.cursor.clone(), false) } else { Ok(()) }
+        if files.is_full() {
+            files.end(before.saturating_add(progress.rows as u64), progress.cursor.clone(), false)
+        } else {
+            Ok(())
+        }
     });
-    let rows = before + line.watch(job).await??;
+    let rows = before.saturating_add(line.watch(job).await??);
     lock(&files).end(rows, None, true)?;
     drop(line);
     progress::report(rows, "dumped");
@@ -52,7 +56,7 @@ fn begin(store: &Store, dump: &Dump) -> Result<Manifest, Failure> {
     let manifest = match Manifest::read(folder)? {
         None if fs::read_dir(folder)?.next().is_some() => return refused("the folder is not empty"),
         Some(manifest) if manifest.is_complete => return refused("the folder has a complete dump"),
-        Some(manifest) if manifest.transfer != transfer => {
+        Some(manifest) if manifest.transfer != transfer && !manifest.files.is_empty() => {
             return refused("the folder has an unfinished dump with other arguments or of another store");
         }
         // Without a cursor, it begins anew.
@@ -81,7 +85,7 @@ impl Write for Pages<'_> {
         if lines.starts_with(br#"{"@rows""#)
             && let Ok(Line::End(rows)) = String::from_utf8_lossy(lines).trim().parse()
         {
-            Line::End(self.before + rows).write(&mut last);
+            Line::End(self.before.saturating_add(rows)).write(&mut last);
         }
         lock(self.files).write(if last.is_empty() { lines } else { &last })?;
         Ok(lines.len())
@@ -119,7 +123,7 @@ pub(crate) async fn load(stores: &StoreArguments, load: &Load) -> Result<(), Fai
     let (location, files) = (store::location(folder)?, serde_json::to_vec(&manifest).map_err(io::Error::from)?);
     let arguments =
         [Some(b"load".as_slice()), Some(store.identity.as_bytes()), Some(location.as_bytes()), Some(&files)];
-    let cursor = CursorFile::new(load.writing.saved.cursor.as_deref(), Transfer::of(&arguments));
+    let cursor = CursorFile::new(load.writing.resuming.cursor.as_deref(), Transfer::of(&arguments));
     let begun: Option<LoadPosition> = cursor.read()?;
     store.check_begun(begun.is_some())?;
     let begun = begun.unwrap_or_default();

@@ -105,6 +105,10 @@ impl DumpedFile {
         if path.file_name().is_none_or(|name| *name != *self.name) {
             return Err(damaged("it is not a name of a file in this folder".to_owned()));
         }
+        // A link or a pipe could be read for ever.
+        if fs::symlink_metadata(&path).is_ok_and(|file| !file.is_file()) {
+            return Err(damaged("it is no file".to_owned()));
+        }
         let file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(damaged("the file of the dump is missing".to_owned()));
@@ -179,10 +183,11 @@ pub(crate) struct DumpFiles {
     file: Option<Compressed>,
 }
 
-#[cfg(feature = "zstd")]
-type Compressed = zstd::Encoder<'static, Hashed<File>>;
 #[cfg(not(feature = "zstd"))]
-type Compressed = Hashed<File>;
+use PlainFile as Compressed;
+type PlainFile = Hashed<File>;
+#[cfg(feature = "zstd")]
+type Compressed = zstd::Encoder<'static, PlainFile>;
 
 impl DumpFiles {
     pub(crate) fn new(folder: &Path, manifest: Manifest, size: u64) -> Self {

@@ -21,7 +21,7 @@ pub(crate) struct Reading {
     #[command(flatten)]
     side_by_side: SideBySide,
     /// Only the rows whose partition keys, as stored, are in this range: from FROM on, and before TO. Either may be
-    /// missing.
+    /// missing. The rows of the catalog have a partition too.
     #[arg(long, value_name = "FROM..TO")]
     partitions: Option<KeyRange>,
 }
@@ -31,14 +31,15 @@ pub(crate) struct Reading {
 pub(crate) struct Shared {
     #[command(flatten)]
     reading: Reading,
-    /// Only the share number I, from 0, of the partitions, which are divided among N runs by a hash of their keys.
+    /// Only the share number I, from 0, of the partitions, which are divided among N runs by a hash of their keys. One of them
+    /// has the catalog, which should be copied or loaded last: with it, indexes are ready.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
 }
 
 /// The option of jobs that continue.
 #[derive(Args, Debug)]
-pub(crate) struct Saved {
+pub(crate) struct Resuming {
     /// Saves the position in this file, and continues from it if the file exists. Refuses that of other stores or other
     /// rows.
     #[arg(long, value_name = "FILE")]
@@ -49,7 +50,7 @@ pub(crate) struct Saved {
 #[derive(Args, Debug)]
 pub(crate) struct Writing {
     #[command(flatten)]
-    pub(crate) saved: Saved,
+    pub(crate) resuming: Resuming,
     /// Writes nothing and removes nothing, and reports what there is to do.
     #[arg(long, conflicts_with = "cursor")]
     pub(crate) dry_run: bool,

@@ -99,8 +99,10 @@ impl ProgressLine {
     ) -> Job<'a, K> {
         job.progress(move |progress| {
             self.show(progress.shown());
-            if let Err(failure) = on_page(progress) {
-                *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            // The job may do more before it is stopped. Its position is not saved any more.
+            if failure.is_none() {
+                *failure = on_page(progress).err();
             }
         })
     }

@@ -50,7 +50,7 @@ impl SweepPosition {
 pub(crate) async fn sweep(store: &Store, sweep: &Sweep, out: &mut impl Write) -> Result<(), Failure> {
     let (age, read) = (format!("{:?}", sweep.deleted_before), sweep.shared.described());
     let arguments = ["sweep", &store.identity, &sweep.entity, &age, &read].map(|text| Some(text.as_bytes()));
-    let cursor = CursorFile::new(sweep.writing.saved.cursor.as_deref(), Transfer::of(&arguments));
+    let cursor = CursorFile::new(sweep.writing.resuming.cursor.as_deref(), Transfer::of(&arguments));
     let mut begun: SweepPosition = cursor.read()?.unwrap_or_default();
     let line = ProgressLine::new("entities found");
     let swept = loop {

@@ -41,7 +41,7 @@ pub(crate) async fn verify(store: &Store, verify: &Verify, out: &mut impl Write)
         entity.map(str::as_bytes),
         Some(read.as_bytes()),
     ]);
-    let cursor = CursorFile::new(verify.saved.cursor.as_deref(), transfer);
+    let cursor = CursorFile::new(verify.resuming.cursor.as_deref(), transfer);
     let begun: VerifyPosition = cursor.read()?.unwrap_or_default();
     let inventory = store.tables.inventory().await?;
     let chosen = match entity {

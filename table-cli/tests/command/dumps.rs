@@ -84,8 +84,9 @@ async fn a_dump_of_several_files_is_loaded() {
     assert_eq!(dump_of(&copy).await, expected);
     assert_eq!(printed(&["--store", &copy, "verify"]), "6000 entities and 6000 index rows compared\n");
 
-    // One table, in one file, read side by side.
+    // One table, in one file, read side by side. Nothing is left of a dump whose table does not exist.
     let (posts, of_posts) = (folder.path("posts"), folder.path("c.tables"));
+    assert_eq!(failed(&["--store", &file, "dump", &posts, "--table", "psots"]).0, 3);
     printed(&["--store", &file, "dump", &posts, "--table", "posts", "--side-by-side", "4"]);
     assert_eq!(self::listed(&posts), [name(0)]);
     printed(&["--store", &of_posts, "load", &posts]);

@@ -49,8 +49,6 @@ pub struct Bulk<'a> {
     verb: &'static str,
     side_by_side: usize,
     on_progress: Option<BulkCallback<'a>>,
-    /// True if the entities are only counted.
-    is_dry: bool,
 }
 
 /// The source of the entities of a bulk write.
@@ -60,6 +58,8 @@ enum SourceKind {
     User,
     /// It waits for requests of its own alone.
     Query,
+    /// It is a query whose entities are only counted.
+    Counted,
 }
 
 /// A key, or an entity as it was read, which [`Tables::remove_all`] accepts: a [`Point`] of `T::key(…)`, a [`Stored`], or a
@@ -310,8 +310,8 @@ impl Tables {
     ) -> Bulk<'a> {
         let (tables, side_by_side) = (self.clone(), self.backend().side_by_side());
         let entities = Box::pin(entities);
-        let (source, reindexed, on_progress, is_dry) = (SourceKind::Query, None, None, false);
-        Bulk { tables, entities, schemas, reindexed, source, verb, side_by_side, on_progress, is_dry }
+        let (source, reindexed, on_progress) = (SourceKind::Query, None, None);
+        Bulk { tables, entities, schemas, reindexed, source, verb, side_by_side, on_progress }
     }
 
     /// Writes the rows of entities in one index.
@@ -359,7 +359,8 @@ impl<'a> Bulk<'a> {
         side_by_side: Option<usize>,
         is_dry: bool,
     ) -> Self {
-        Self { on_progress, side_by_side: side_by_side.unwrap_or(self.side_by_side), is_dry, ..self }
+        let source = if is_dry { SourceKind::Counted } else { self.source };
+        Self { on_progress, side_by_side: side_by_side.unwrap_or(self.side_by_side), source, ..self }
     }
 
     /// Begins the operation that is observed; `None` if nobody observes it.
@@ -369,9 +370,9 @@ impl<'a> Bulk<'a> {
 
     /// Writes the entities, as a part of another operation.
     pub(crate) async fn run(self) -> Result<BulkProgress> {
-        let Self { tables, entities, schemas, reindexed, source, side_by_side, on_progress, is_dry, .. } = self;
+        let Self { tables, entities, schemas, reindexed, source, side_by_side, on_progress, .. } = self;
         let mut writer = BulkWriter::new(tables, (&schemas, reindexed), side_by_side, on_progress, entities);
-        (writer.source, writer.is_dry) = (source, is_dry);
+        writer.source = source;
         writer.run().await
     }
 }

@@ -50,7 +50,7 @@ struct State {
     hashes: Hashes,
     /// Number of the entities whose rows were collected.
     entities: usize,
-    /// Number of the index rows that were compared.
+    /// Number of the rows, or members of lists, that were compared.
     index_rows: usize,
     hasher: RowHasher,
 }
@@ -234,6 +234,7 @@ impl<'c> RowComparison<'c> {
     /// Returns the estimated number of rows that the pass has still to read; `None` if it is not known.
     fn rows_left(&self, scan: &SideBySide) -> Option<usize> {
         self.state(|State { hashes, entities, index_rows, .. }| match self.phase {
+            _ if self.pass > 1 => None,
             // The entities that are left have as many index rows as the others.
             Phase::Entities => {
                 let left = scan.rows_left()?;
@@ -302,12 +303,12 @@ impl<'c> RowComparison<'c> {
         row: RowRef<'_>,
         list: Option<Result<Vec<String>>>,
     ) -> Seen {
-        state.index_rows += 1;
         let (layout, mut wrong) = match owners(self.of, &self.partitions, page, row, list) {
             Ok(Some(owners)) => owners,
             Ok(None) => return Seen::Other,
             Err((layout, problem)) => return foreign(state, layout, row, problem),
         };
+        state.index_rows += wrong.len();
         wrong.retain(|owner| {
             let hash = self.of.hash_stored(&mut state.hasher, layout, row, owner);
             state.hashes.covers(hash) && !state.hashes.mark(hash)

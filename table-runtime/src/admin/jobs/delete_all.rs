@@ -45,7 +45,8 @@ impl fmt::Debug for DeleteAll {
 impl<V, P, A> Rows<V, P, A> {
     /// Deletes the entities that the query finds, with their index rows, while it reads them. Await it, as the result of
     /// [`remove_all`](Tables::remove_all): [`progress`](Job::progress) reports how many are deleted, and
-    /// [`take`](Self::take) limits them. A [dry run](Job::dry_run) deletes none: the number of those that it finds is `read`. [`Tables::delete_all`] deletes what several queries find.
+    /// [`take`](Self::take) limits them. A [dry run](Job::dry_run) deletes none: the number of those that it finds is `read`.
+    /// [`Tables::delete_all`] deletes what several queries find.
     ///
     /// The entities of a partition are deleted in transactions of up to 100 rows, index rows included, several at the same
     /// time. So a master and its items, which the query of a [group](crate::EntityGroup) finds, are deleted in one

@@ -61,13 +61,15 @@ impl<'a> Examination<'a> {
     }
 
     /// Checks the rows of an entity in these indexes.
-    async fn entity(self, table: &str, mut found: FoundEntity, layouts: &[usize]) -> Result<Vec<LocatedFinding>> {
+    async fn entity(self, of_page: &str, mut found: FoundEntity, layouts: &[usize]) -> Result<Vec<LocatedFinding>> {
         let keys = found.row.as_ref().keys();
         // A writer may be active. An entity that it changes meanwhile is checked again.
         let mut delays = pacing::delays();
         loop {
             if found.pending.is_some() {
-                return Ok(vec![pending(table, keys, found.row.etag)]);
+                // The page may be one of an index.
+                let table = layouts.first().map(|layout| self.0.entity_id(*layout, &keys).table);
+                return Ok(vec![pending(table.as_deref().unwrap_or(of_page), keys, found.row.etag)]);
             }
             let mut findings = Vec::new();
             for layout in layouts.iter().filter(|layout| self.0.is_complete(**layout)) {

@@ -51,8 +51,9 @@ pub struct Progress {
     /// Number of passes, as far as it is known: 1 if the hashes of all index rows fit into the memory, 0 for a job that
     /// has no passes.
     pub passes: usize,
-    /// Estimated number of rows that the job, or its pass, has still to read: from the distances of keys, so `None` before
-    /// it is known where the keys end, as it always is with one page [at a time](Job::side_by_side).
+    /// Estimated number of rows that are left. It follows from the distances of keys, and of index rows from the number of
+    /// the hashes. `None` as long as nothing is known of it: for example with one page [at a time](Job::side_by_side), and in
+    /// passes after the first one.
     pub rows_left: Option<usize>,
     /// The cursor from which the job [continues](Job::resume_from) if it is stopped now. Everything before it is done.
     pub cursor: Option<String>,

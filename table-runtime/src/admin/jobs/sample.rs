@@ -35,7 +35,8 @@ use crate::{
 pub struct VerifiedSample {
     /// The seed, with which the same ranges are drawn again as long as the rows are the same.
     pub seed: u64,
-    /// Number of ranges that were drawn. A range that was drawn twice counts twice.
+    /// Number of ranges that were drawn, without those of which no row could be compared. A range that was drawn twice counts
+    /// twice.
     pub ranges: usize,
     /// Number of those with a problem.
     pub damaged: usize,
@@ -113,7 +114,7 @@ impl Sample {
         XxHash3_64::oneshot_with_seed(self.seed, format!("{range} {number}").as_bytes())
     }
 
-    /// Draws the ranges, and examines their rows. Calls `done` after each range that is new.
+    /// Draws the ranges, and examines their rows. Calls `done` after each range.
     pub(super) async fn take(
         self,
         of: &dyn Described,
@@ -145,17 +146,18 @@ impl Sample {
                 && let Some(range) = left.next()
             {
                 let (phase, section) = &sections[range % sections.len()];
-                let mut tosses = (0..).map(move |toss| self.hash(range, toss) % 2 == 0);
+                let mut tosses = (0..).map(move |toss| self.hash(range, toss).is_multiple_of(2));
                 let read = async move {
-                    let page = section.draw(client, || tosses.next().unwrap_or_default()).await?;
-                    SampledRange::read(of, partitions, *phase, &page).await
+                    let drawn = section.draw(client, || tosses.next().unwrap_or_default()).await?;
+                    SampledRange::read(of, partitions, *phase, &drawn).await
                 };
                 reads.push(read);
             }
             let in_flight = reads.len();
             let Some(mut read) = reads.try_next().await? else { return Ok(sample) };
             pace.note(in_flight, client.overloads());
-            sample.ranges += 1;
+            // A range without a row that was compared shows nothing.
+            sample.ranges += usize::from(read.entities + read.index_rows > 0);
             sample.damaged += usize::from(!read.findings.is_empty());
             // A problem can be seen from the entity and from the index row, and a range can be drawn twice.
             read.findings.retain(|located| seen.insert(located.finding.to_string()));
@@ -177,12 +179,12 @@ impl Sample {
         }
         let mut sections: Vec<_> = sections.into_iter().enumerate().collect();
         sections.sort_by_key(|(number, _)| self.hash(self.ranges, *number));
-        let begin = sections.into_iter().map(|(_, (phase, section))| async move {
-            let pages = RandomPages::begin(of.client(), section).await?;
-            Ok(pages.map(|pages| (phase, pages)))
+        let opened = sections.into_iter().map(|(_, (phase, section))| async move {
+            let of_section = RandomPages::begin(of.client(), section).await?;
+            Ok(of_section.map(|of_section| (phase, of_section)))
         });
-        let begun = stream::iter(begin).buffered(pages).try_filter_map(|begun| async { Ok(begun) });
-        begun.take(self.ranges).try_collect().await
+        let with_rows = stream::iter(opened).buffered(pages).try_filter_map(|opened| async { Ok(opened) });
+        with_rows.take(self.ranges).try_collect().await
     }
 }
 
@@ -207,46 +209,65 @@ impl SampledRange {
             let mut rows: Vec<BoxFuture<'_, _>> = Vec::new();
             for (row, list) in page.rows().zip(lists) {
                 match owners(of, partitions, page, row, list) {
-                    Ok(None) => continue,
-                    Ok(Some((layout, owners))) if !owners.is_empty() && of.is_known(layout) => {
-                        rows.push(Box::pin(index_row(of, layout, row, owners)));
+                    Ok(None) => {}
+                    Ok(Some((layout, owners))) => rows.push(Box::pin(index_row(of, layout, row, owners))),
+                    Err((layout, problem)) => {
+                        range.index_rows += 1;
+                        suspects.push(Suspect::Foreign { layout, keys: row.keys(), problem });
                     }
-                    Ok(Some(_)) => {}
-                    Err((layout, problem)) => suspects.push(Suspect::Foreign { layout, keys: row.keys(), problem }),
                 }
-                range.index_rows += 1;
             }
-            suspects.extend(pacing::concurrently(rows).await?.into_iter().flatten());
+            for compared in pacing::concurrently(rows).await?.into_iter().flatten() {
+                range.index_rows += 1;
+                suspects.extend(compared);
+            }
         }
         range.findings = examine(of, &page.table, suspects).await?;
         Ok(range)
     }
 }
 
-/// Compares a row of an index with the entities to which it leads.
+/// Compares a row of an index with the entities to which it leads. Returns the row if it may be wrong; `None` if nothing could
+/// be compared.
 async fn index_row(
     of: &dyn Described,
     layout: usize,
     row: RowRef<'_>,
-    mut owners: Vec<RowKeys>,
-) -> Result<Option<Suspect>> {
-    if of.place(layout).holds == Holds::List {
-        return Ok(Some(Suspect::List { layout, keys: row.keys(), members: owners }));
+    owners: Vec<RowKeys>,
+) -> Result<Option<Option<Suspect>>> {
+    let mut reads: Vec<BoxFuture<'_, _>> = Vec::with_capacity(owners.len());
+    for owner in &owners {
+        reads.push(Box::pin(async move {
+            match of.entity(layout, owner).await {
+                // A range of entities reports it.
+                Err(error) if is_unreadable(&error) => Ok(None),
+                found => Ok(Some(found?)),
+            }
+        }));
     }
-    let Some(owner) = owners.pop() else { return Ok(None) };
-    let found = match of.entity(layout, &owner).await {
-        // A range of entities reports it.
-        Err(error) if is_unreadable(&error) => return Ok(None),
-        found => found?,
-    };
-    let mut hasher = RowHasher::default();
-    let stored = of.hash_stored(&mut hasher, layout, row, &owner);
-    Ok(match found {
-        Some(found) if found.encoded.has(layout, &row.keys()) => {
-            let mut expected = found.encoded.rows_in(layout).iter();
-            let is_right = expected.any(|row| of.hash_expected(&mut hasher, row, &owner) == stored);
-            (!is_right).then(|| Suspect::Entity { found: Box::new(found), layouts: vec![layout] })
+    let found = pacing::concurrently(reads).await?;
+    // Whether the rows of an index are known may be seen only from entities.
+    if !of.is_known(layout) || found.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let (is_list, keys) = (of.place(layout).holds == Holds::List, row.keys());
+    let (mut hasher, mut wrong) = (RowHasher::default(), Vec::new());
+    for (owner, found) in owners.into_iter().zip(found) {
+        match found {
+            None => {}
+            Some(Some(found)) if found.encoded.has(layout, &keys) => {
+                let stored = of.hash_stored(&mut hasher, layout, row, &owner);
+                let mut expected = found.encoded.rows_in(layout).iter();
+                if !is_list && expected.all(|row| of.hash_expected(&mut hasher, row, &owner) != stored) {
+                    return Ok(Some(Some(Suspect::Entity { found: Box::new(found), layouts: vec![layout] })));
+                }
+            }
+            Some(_) => wrong.push(owner),
         }
-        _ => Some(Suspect::IndexRow { layout, row: row.to_row() }),
-    })
+    }
+    Ok(Some(match wrong.is_empty() {
+        true => None,
+        false if is_list => Some(Suspect::List { layout, keys, members: wrong }),
+        false => Some(Suspect::IndexRow { layout, row: row.to_row() }),
+    }))
 }

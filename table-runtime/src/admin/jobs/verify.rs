@@ -113,13 +113,22 @@ fn found(progress: &mut Progress, options: &mut JobOptions<'_, Progress>, findin
 }
 
 impl Job<'_, Verify> {
-    /// Reads so many random ranges instead of all rows: each a page of up to 100 entities or rows of one index, with point
-    /// reads of what belongs to each of its rows. The result says what that [proves](VerifiedSample).
+    /// Reads so many random ranges instead of all rows: each a page of up to 100 rows of a table, and by point reads what
+    /// belongs to each of them. The result says what that [proves](VerifiedSample).
     ///
-    /// The entities and each index get the same number of ranges. To draw one, the keys are halved again and again, those of
-    /// partitions and then those of rows, which takes something like 30 requests. A range of entities then costs a request for each of their
-    /// index rows; a range of index rows one for each entity. So 100 ranges of entities with three indexes take about
-    /// 18,000 requests, whatever the number of rows. A sample has no cursor, and [`memory`](Self::memory) does not matter.
+    /// The ranges are spread evenly over the entities and the indexes; over their slices, if they have some; and of a
+    /// verification [by the catalog](crate::inventory::Inventory::verify), over the tables. With fewer ranges, chance decides
+    /// which of them are read. A large partition is drawn as often as a small one.
+    ///
+    /// # Requests
+    /// About 50 find the keys of each table, and of each large partition that is drawn; and about 90 draw a range. An
+    /// entity then costs one for each of its index rows, and an index row one for each entity to which it leads. So 100
+    /// ranges of an entity with three indexes take up to 24,000 requests, whatever the number of rows. If few rows of a
+    /// table belong to the entity or the index, the service reads the others to find them.
+    ///
+    /// A range has up to 16 point reads in flight, and [`side_by_side`](Self::side_by_side) sets the number of ranges.
+    ///
+    /// A sample has no cursor, and [`memory`](Self::memory) does not matter.
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};

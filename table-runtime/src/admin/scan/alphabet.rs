@@ -58,7 +58,7 @@ impl Alphabet {
         for character in text.chars().take(DIGITS) {
             weight /= base;
             let (Ok(at) | Err(at)) = self.find(character);
-            fraction += (at + 1).min(self.0.len()) as f64 * weight;
+            fraction += (at + 1) as f64 * weight;
         }
         fraction
     }

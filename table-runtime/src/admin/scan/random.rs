@@ -1,11 +1,13 @@
 //! Random pages of a section.
 //!
-//! The keys that are left are halved by a key in their middle, as [`Alphabet`] counts, and one of the halves is chosen by
-//! chance, until a page has all that is left: first partition keys, and then row keys if one partition is left. A half
-//! without rows is never chosen. So each row can be drawn, and one among few others is drawn more often than one among
-//! many.
+//! The keys that remain are halved again and again, at a key about in their middle, and chance chooses one of the halves. A
+//! page is drawn as soon as it has all rows that remain. Partition keys are halved first. If one partition remains that has
+//! more than a page, its row keys are halved next.
+//!
+//! A half without rows is never chosen, so each row can be drawn. A row among few others is drawn more often than one among
+//! many, and a large partition as often as a small one.
 
-use std::ops::Bound;
+use std::{collections::HashMap, ops::Bound, sync::Mutex};
 
 use table_store::{
     Error, Result, RowSet,
@@ -17,30 +19,38 @@ use super::{
     alphabet::Alphabet,
     section::{ScannedPage, Section},
 };
+use crate::client::tables::lock;
 
 /// Number of rows of a page.
 const ROWS: u32 = 100;
+/// Largest number of requests that look for the characters with which keys go on after what all have in common.
+const CHARACTERS: usize = 40;
+/// A text after those of all characters that keys usually have.
+const LAST: char = '\u{FFFF}';
 
 /// A section from which pages are drawn.
 pub struct RandomPages {
-    keys: LeftKeys,
+    keys: RemainingKeys,
     first: FirstRows,
+    /// The row keys of the large partitions that were drawn. What is known of them follows from the rows alone, so a sample
+    /// can be repeated.
+    partitions: Mutex<HashMap<String, RemainingKeys>>,
 }
 
 /// The keys from which one is drawn: the partition keys of a section, or the row keys of one partition.
 #[derive(Clone)]
-struct LeftKeys {
+struct RemainingKeys {
     section: Section,
     alphabet: Alphabet,
     /// A key after the last one; `None` if none is known.
     end: Option<String>,
 }
 
-/// The first rows of those that are left.
+/// The first rows of those that remain.
 #[derive(Clone)]
 struct FirstRows {
     rows: RowSet,
-    /// False if they are all.
+    /// True if there may be others.
     has_more: bool,
 }
 
@@ -48,18 +58,11 @@ impl RandomPages {
     /// Reads the first page of a section, and finds about the end of its keys; `None` if it has no rows.
     pub async fn begin(client: &Client, section: Section) -> Result<Option<Self>> {
         let first = read(client, &section, &section.scan, ROWS).await?;
-        let mut keys = LeftKeys { section, alphabet: Alphabet::default(), end: None };
-        let Some(from) = keys.learn(&first) else { return Ok(None) };
-        while first.has_more
-            && let Some(middle) = keys.middle(&from)
-        {
-            if keys.read_from(client, Bound::Included(&middle), 1).await?.rows.is_empty() {
-                keys.end = Some(middle);
-            } else {
-                break;
-            }
+        if first.rows.is_empty() {
+            return Ok(None);
         }
-        Ok(Some(Self { keys, first }))
+        let keys = RemainingKeys::find(client, section, &first).await?;
+        Ok(Some(Self { keys, first, partitions: Mutex::default() }))
     }
 
     /// Draws a page by tosses of a coin.
@@ -70,8 +73,15 @@ impl RandomPages {
             && !keys.of_rows()
             && let Some(partition) = drawn.only_partition()
         {
-            let section = keys.section.of_partition(partition);
-            let mut keys = LeftKeys { section, alphabet: Alphabet::default(), end: None };
+            let known = lock(&self.partitions).get(&partition).cloned();
+            let mut keys = if let Some(keys) = known {
+                keys
+            } else {
+                let section = keys.section.of_partition(partition.clone());
+                let keys = RemainingKeys::find(client, section, &drawn).await?;
+                lock(&self.partitions).insert(partition, keys.clone());
+                keys
+            };
             drawn = keys.draw(client, drawn, &mut toss).await?;
         }
         Ok(ScannedPage::whole(&self.keys.section, drawn.rows))
@@ -86,9 +96,51 @@ impl FirstRows {
     }
 }
 
-impl LeftKeys {
+impl RemainingKeys {
+    /// Returns the keys of a section whose first rows are known. Finds about their end, and the characters with which they go
+    /// on after what all have in common.
+    async fn find(client: &Client, section: Section, first: &FirstRows) -> Result<Self> {
+        let mut keys = Self { section, alphabet: Alphabet::default(), end: None };
+        let (Some(from), Some(last), true) = (keys.learn(first), keys.last(first), first.has_more) else {
+            return Ok(keys);
+        };
+        // What the first rows have in common, others may have too.
+        let mut common: Vec<char> =
+            from.chars().zip(last.chars()).take_while(|(own, other)| own == other).map(|(own, _)| own).collect();
+        let mut step = 1;
+        while !common.is_empty() {
+            let end: String = common.iter().copied().chain([LAST]).collect();
+            if keys.read_from(client, Bound::Included(&end), 1).await?.rows.is_empty() {
+                keys.end = Some(end);
+                break;
+            }
+            common.truncate(common.len().saturating_sub(step));
+            step *= 2;
+        }
+        while let Some(middle) = keys.middle(&from) {
+            if !keys.read_from(client, Bound::Included(&middle), 1).await?.rows.is_empty() {
+                break;
+            }
+            keys.end = Some(middle);
+        }
+        let (mut after, beginning) = (from, common.len());
+        for _ in 0..CHARACTERS {
+            let end: String = after.chars().take(beginning + 1).chain([LAST]).collect();
+            let others = keys.read_from(client, Bound::Included(&end), 1).await?;
+            let Some(next) = keys.learn(&others).filter(|next| order::compare(next, &after).is_gt()) else { break };
+            after = next;
+        }
+        Ok(keys)
+    }
+
     fn of_rows(&self) -> bool {
         matches!(self.section.scan.partitions, Partitions::One(_))
+    }
+
+    /// Returns the last key of rows.
+    fn last(&self, rows: &FirstRows) -> Option<String> {
+        let last = rows.rows.iter().last()?;
+        Some(if self.of_rows() { last.row_key } else { last.partition_key }.to_owned())
     }
 
     /// Notes the keys of rows, and returns the first one.
@@ -123,11 +175,7 @@ impl LeftKeys {
         }
     }
 
-    async fn has_others(&self, client: &Client, after: &str) -> Result<bool> {
-        Ok(!self.read_from(client, Bound::Excluded(after), 1).await?.rows.is_empty())
-    }
-
-    /// Draws a page, or a page of the only partition that is left. `first` are the first rows.
+    /// Draws a page. `first` are the first rows of those that remain. If one partition remains, the page is its first one.
     async fn draw(
         &mut self,
         client: &Client,
@@ -135,34 +183,36 @@ impl LeftKeys {
         toss: &mut (impl FnMut() -> bool + Send),
     ) -> Result<FirstRows> {
         loop {
-            let (Some(from), Some(last)) = (self.learn(&first), first.rows.iter().last()) else { return Ok(first) };
-            let last = if self.of_rows() { last.row_key } else { last.partition_key };
-            let reaches_end = self.end.as_ref().is_some_and(|end| order::compare(last, end).is_ge());
-            if !first.has_more || reaches_end {
+            let (Some(from), Some(last)) = (self.learn(&first), self.last(&first)) else { return Ok(first) };
+            if !first.has_more || self.is_end(&last) {
                 return Ok(first);
             }
-            let middle = self.middle(&from);
-            // A page of one partition does not show whether there are others, nor do keys without any between them.
-            let is_one = !self.of_rows() && from == last;
-            let (middle, upper) = match middle {
-                Some(middle) if !is_one || self.has_others(client, &from).await? => {
-                    let upper = self.read_from(client, Bound::Included(&middle), ROWS).await?;
-                    (middle, upper)
+            let after = Bound::Excluded(if self.of_rows() { &*last } else { &from });
+            let others = self.read_from(client, after, ROWS).await?;
+            let (Some(next), Some(last)) = (self.learn(&others), self.last(&others)) else { return Ok(first) };
+            loop {
+                if !others.has_more || self.is_end(&last) {
+                    return Ok(if toss() { first } else { others });
                 }
-                Some(_) => return Ok(first),
-                None => {
-                    let after = if self.of_rows() { last } else { &from };
-                    let upper = self.read_from(client, Bound::Excluded(after), ROWS).await?;
-                    let Some(next) = self.learn(&upper) else { return Ok(first) };
-                    (next, upper)
+                let middle = self.middle(&next).unwrap_or_else(|| next.clone());
+                let upper = self.read_from(client, Bound::Included(&middle), ROWS).await?;
+                if upper.rows.is_empty() || toss() {
+                    let is_first = middle == next;
+                    self.end = Some(middle);
+                    if is_first {
+                        return Ok(first);
+                    }
+                } else {
+                    first = upper;
+                    break;
                 }
-            };
-            if upper.rows.is_empty() || toss() {
-                self.end = Some(middle);
-            } else {
-                first = upper;
             }
         }
+    }
+
+    /// Checks whether a key is not before the end.
+    fn is_end(&self, key: &str) -> bool {
+        self.end.as_ref().is_some_and(|end| order::compare(key, end).is_ge())
     }
 }
 

@@ -67,8 +67,6 @@ pub(super) struct BulkWriter<'a> {
     /// The source of the entities; `None` after its end.
     input: Option<Input<'a>>,
     pub(super) source: SourceKind,
-    /// True if the entities are only counted.
-    pub(super) is_dry: bool,
     /// `true` if the input had no item ready when it was asked last.
     input_waits: bool,
     /// The open batches, by table and partition.
@@ -216,7 +214,6 @@ impl<'a> BulkWriter<'a> {
             on_progress,
             input: Some(input),
             source: SourceKind::User,
-            is_dry: false,
             input_waits: false,
             open: HashMap::new(),
             packed: VecDeque::new(),
@@ -249,6 +246,9 @@ impl<'a> BulkWriter<'a> {
                 Event::Ended => {
                     self.input = None;
                     self.pack_all();
+                    if self.source == SourceKind::Counted {
+                        self.report();
+                    }
                 }
                 Event::Completed(outcome) => self.note(outcome),
             }
@@ -371,7 +371,7 @@ impl<'a> BulkWriter<'a> {
             }
         };
         self.outstanding.begin();
-        if self.is_dry {
+        if self.source == SourceKind::Counted {
             self.outstanding.end(position, true);
             if self.progress.read.is_multiple_of(limits::OPERATIONS) {
                 self.report();

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt;
 use table_runtime::{
     Error, TableEntity,
     backend::{Action, BackendExt, Group, Operation},
-    jobs::Finding,
+    jobs::{Finding, VerifiedSample},
     row::{Properties, ValueRef},
 };
 use tests::stores::{Kind, Store};
@@ -176,7 +176,8 @@ async fn a_sample_reads_the_ranges_that_its_seed_draws(store: &Store) -> Result<
     assert_eq!((last.entities, last.index_rows), (verified.entities, verified.index_rows));
     assert_eq!((last.findings, last.fixed, &last.cursor), (verified.findings.len(), 0, &None));
     let again = verify().side_by_side(4).await?;
-    assert_eq!(again.sample, verified.sample);
+    let ranges = |sample: Option<VerifiedSample>| sample.map(|sample| (sample.ranges, sample.damaged, sample.seed));
+    assert_eq!(ranges(again.sample), ranges(verified.sample));
     let repaired = store.tables.repair::<Chair>().await?;
     assert_eq!(repaired.fixed, missing);
     let verified = verify().all().await?;
