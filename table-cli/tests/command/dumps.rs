@@ -135,6 +135,16 @@ async fn a_damaged_dump_is_refused_before_anything_is_written() {
     refuse(&name(1), "damaged");
     fs::write(path(1), bytes).unwrap();
 
+    // A link to a device or a pipe would be read for ever.
+    #[cfg(unix)]
+    {
+        let moved = folder.path("moved");
+        fs::rename(path(1), &moved).unwrap();
+        std::os::unix::fs::symlink(&moved, path(1)).unwrap();
+        refuse(&name(1), "it is no file");
+        fs::rename(&moved, path(1)).unwrap();
+    }
+
     let unchanged = fs::read(format!("{files}/manifest.json")).unwrap();
     change_manifest(&files, |manifest| manifest["is_complete"] = false.into());
     refuse(&files, "the dump is not complete");

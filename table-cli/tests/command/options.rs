@@ -233,7 +233,7 @@ async fn wrong_values_get_one_line_and_a_code() {
     let (copy, dump) = (["copy", &file, &new], ["--store", &file, "dump", &new]);
     let (load, verify) = (["--store", &new, "load", &file], ["--store", &file, "verify"]);
     let sweep = ["--store", &file, "sweep", "Session"];
-    let cases: [(&[&str], &[&str], &str); 21] = [
+    let cases: [(&[&str], &[&str], &str); 22] = [
         (&copy, &["--shard", "3/3"], "shards are counted from 0: I must be below 3"),
         (&copy, &["--shard", "1"], "write I/N, such as 0/3"),
         (&sweep, &["--shard=-1/3"], "write I/N"),
@@ -250,6 +250,7 @@ async fn wrong_values_get_one_line_and_a_code() {
         // Options that the job does not have.
         (&verify, &["--shard", "0/2"], "unexpected argument '--shard'"),
         (&verify, &["--dry-run"], "unexpected argument '--dry-run'"),
+        (&copy, &["--table", "Posts", "--partition", "a", "--shard", "0/2"], "cannot be used with"),
         (&verify, &["--sample", "0"], "number would be zero"),
         (&verify, &["--seed", "1"], "--sample <RANGES>"),
         (&verify, &["--sample", "1", "--memory", "1MiB"], "cannot be used with"),

@@ -132,6 +132,14 @@ async fn the_rows_that_are_left_are_estimated() -> Result<()> {
         ensure!(differences.iter().all(|difference| *difference < all / 2), "in {in_partition}: {estimates:?}");
         // The entities have shown how many there are.
         ensure!(of_index.iter().all(|report| difference(report) == Some(0)), "in {in_partition}: {of_index:?}");
+        // Index rows of entities in other partitions do not count.
+        let mut of_part = Vec::new();
+        let part = tables.verify::<Parcel>().side_by_side(16).partitions("0000001000"..).progress(|progress| {
+            of_part.extend((progress.index_rows > 0).then_some(progress.rows_left).flatten());
+        });
+        let own = part.await?.entities;
+        ensure!(of_part.first().is_none_or(|left| *left + 1000 >= own), "{own} rows: {of_part:?}");
+        ensure!(of_part.last().is_none_or(|left| *left == 0), "{own} rows: {of_part:?}");
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ pub enum Suspect {
 }
 
 /// What a row is for the comparison.
-enum Seen {
+pub(super) enum Seen {
     /// A row of others.
     Other,
     Right,

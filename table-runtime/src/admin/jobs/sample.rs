@@ -16,7 +16,7 @@ use table_store::{
 use twox_hash::XxHash3_64;
 
 use super::{
-    compare::{Suspect, owners, read_entity, read_lists, sections_of},
+    compare::{Seen, Suspect, owners, read_entity, read_lists, sections_of},
     described::Described,
     examine::{LocatedFinding, examine},
     position::Phase,
@@ -90,9 +90,13 @@ impl fmt::Display for VerifiedSample {
 
 /// A sample to be taken.
 #[derive(Clone, Copy)]
-pub(super) struct Sample {
-    ranges: usize,
-    seed: u64,
+pub(super) struct Sample<'s> {
+    pub(super) of: &'s dyn Described,
+    pub(super) partitions: &'s KeyRange,
+    /// Number of ranges at the same time.
+    pub(super) pages: usize,
+    pub(super) ranges: usize,
+    pub(super) seed: u64,
 }
 
 /// What a range has shown.
@@ -103,40 +107,28 @@ pub(super) struct SampledRange {
     pub(super) findings: Vec<LocatedFinding>,
 }
 
-impl Sample {
-    /// Returns a sample with this seed, or with a random one.
-    pub(super) fn new(ranges: usize, seed: Option<u64>) -> Self {
-        Self { ranges, seed: seed.unwrap_or_else(|| RandomState::new().hash_one(ranges)) }
-    }
+/// Returns a seed by chance.
+pub(super) fn random_seed() -> u64 {
+    RandomState::new().hash_one(())
+}
 
+impl Sample<'_> {
     /// Returns a random number.
     fn hash(self, range: usize, number: usize) -> u64 {
         XxHash3_64::oneshot_with_seed(self.seed, format!("{range} {number}").as_bytes())
     }
 
     /// Draws the ranges, and examines their rows. Calls `done` after each range.
-    pub(super) async fn take(
-        self,
-        of: &dyn Described,
-        partitions: &KeyRange,
-        pages: usize,
-        done: impl FnMut(SampledRange),
-    ) -> Result<VerifiedSample> {
-        let (taken, requests) = count_requests(self.ranges(of, partitions, pages, done)).await;
+    pub(super) async fn take(self, done: impl FnMut(SampledRange)) -> Result<VerifiedSample> {
+        let (taken, requests) = count_requests(self.take_ranges(done)).await;
         Ok(VerifiedSample { requests, ..taken? })
     }
 
-    async fn ranges(
-        self,
-        of: &dyn Described,
-        partitions: &KeyRange,
-        pages: usize,
-        mut done: impl FnMut(SampledRange),
-    ) -> Result<VerifiedSample> {
-        let client = of.client();
-        let sections = &self.sections(of, partitions, pages).await?;
+    async fn take_ranges(self, mut done: impl FnMut(SampledRange)) -> Result<VerifiedSample> {
+        let client = self.of.client();
+        let sections = &self.sections().await?;
         let mut sample = VerifiedSample { seed: self.seed, ..VerifiedSample::default() };
-        let mut pace = Pace::new(pages, pages, client.overloads());
+        let mut pace = Pace::new(self.pages, self.pages, client.overloads());
         let (mut left, mut reads, mut seen) = (0..self.ranges, FuturesUnordered::new(), HashSet::new());
         if sections.is_empty() {
             return Ok(sample);
@@ -149,7 +141,7 @@ impl Sample {
                 let mut tosses = (0..).map(move |toss| self.hash(range, toss).is_multiple_of(2));
                 let read = async move {
                     let drawn = section.draw(client, || tosses.next().unwrap_or_default()).await?;
-                    SampledRange::read(of, partitions, *phase, &drawn).await
+                    self.read(*phase, &drawn).await
                 };
                 reads.push(read);
             }
@@ -166,12 +158,8 @@ impl Sample {
     }
 
     /// Returns the sections from which ranges are drawn, in a random order. Each has rows.
-    async fn sections(
-        self,
-        of: &dyn Described,
-        partitions: &KeyRange,
-        pages: usize,
-    ) -> Result<Vec<(Phase, RandomPages)>> {
+    async fn sections(self) -> Result<Vec<(Phase, RandomPages)>> {
+        let (of, partitions) = (self.of, self.partitions);
         let mut sections = Vec::new();
         for phase in [Phase::Entities, Phase::IndexRows] {
             let of_phase = sections_of(of, phase, partitions).await?;
@@ -183,15 +171,14 @@ impl Sample {
             let of_section = RandomPages::begin(of.client(), section).await?;
             Ok(of_section.map(|of_section| (phase, of_section)))
         });
-        let with_rows = stream::iter(opened).buffered(pages).try_filter_map(|opened| async { Ok(opened) });
+        let with_rows = stream::iter(opened).buffered(self.pages).try_filter_map(|opened| async { Ok(opened) });
         with_rows.take(self.ranges).try_collect().await
     }
-}
 
-impl SampledRange {
     /// Examines each row of a page.
-    async fn read(of: &dyn Described, partitions: &KeyRange, phase: Phase, page: &ScannedPage) -> Result<Self> {
-        let (mut range, mut suspects) = (Self::default(), Vec::new());
+    async fn read(self, phase: Phase, page: &ScannedPage) -> Result<SampledRange> {
+        let (of, partitions) = (self.of, self.partitions);
+        let (mut range, mut suspects) = (SampledRange::default(), Vec::new());
         if phase == Phase::Entities {
             for found in page.rows().filter_map(|row| read_entity(of, &page.table, row)) {
                 range.entities += 1;
@@ -217,9 +204,9 @@ impl SampledRange {
                     }
                 }
             }
-            for compared in pacing::concurrently(rows).await?.into_iter().flatten() {
-                range.index_rows += 1;
-                suspects.extend(compared);
+            for seen in pacing::concurrently(rows).await? {
+                range.index_rows += usize::from(!matches!(seen, Seen::Other));
+                suspects.extend(if let Seen::Suspect(suspect) = seen { Some(suspect) } else { None });
             }
         }
         range.findings = examine(of, &page.table, suspects).await?;
@@ -227,14 +214,8 @@ impl SampledRange {
     }
 }
 
-/// Compares a row of an index with the entities to which it leads. Returns the row if it may be wrong; `None` if nothing could
-/// be compared.
-async fn index_row(
-    of: &dyn Described,
-    layout: usize,
-    row: RowRef<'_>,
-    owners: Vec<RowKeys>,
-) -> Result<Option<Option<Suspect>>> {
+/// Compares a row of an index with the entities to which it leads. A row with which nothing can be compared is one of others.
+async fn index_row(of: &dyn Described, layout: usize, row: RowRef<'_>, owners: Vec<RowKeys>) -> Result<Seen> {
     let mut reads: Vec<BoxFuture<'_, _>> = Vec::with_capacity(owners.len());
     for owner in &owners {
         reads.push(Box::pin(async move {
@@ -248,7 +229,7 @@ async fn index_row(
     let found = pacing::concurrently(reads).await?;
     // Whether the rows of an index are known may be seen only from entities.
     if !of.is_known(layout) || found.iter().all(Option::is_none) {
-        return Ok(None);
+        return Ok(Seen::Other);
     }
     let (is_list, keys) = (of.place(layout).holds == Holds::List, row.keys());
     let (mut hasher, mut wrong) = (RowHasher::default(), Vec::new());
@@ -259,15 +240,15 @@ async fn index_row(
                 let stored = of.hash_stored(&mut hasher, layout, row, &owner);
                 let mut expected = found.encoded.rows_in(layout).iter();
                 if !is_list && expected.all(|row| of.hash_expected(&mut hasher, row, &owner) != stored) {
-                    return Ok(Some(Some(Suspect::Entity { found: Box::new(found), layouts: vec![layout] })));
+                    return Ok(Seen::Suspect(Suspect::Entity { found: Box::new(found), layouts: vec![layout] }));
                 }
             }
             Some(_) => wrong.push(owner),
         }
     }
-    Ok(Some(match wrong.is_empty() {
-        true => None,
-        false if is_list => Some(Suspect::List { layout, keys, members: wrong }),
-        false => Some(Suspect::IndexRow { layout, row: row.to_row() }),
-    }))
+    Ok(match wrong.is_empty() {
+        true => Seen::Right,
+        false if is_list => Seen::Suspect(Suspect::List { layout, keys, members: wrong }),
+        false => Seen::Suspect(Suspect::IndexRow { layout, row: row.to_row() }),
+    })
 }

@@ -11,7 +11,7 @@ use super::{
     finding::Finding,
     job::{Comparing, Found, Job, JobKind, JobOptions, OfPartitions, Progress, Resumable},
     position::hash_job,
-    sample::{Sample, SampledRange, VerifiedSample},
+    sample::{Sample, SampledRange, VerifiedSample, random_seed},
 };
 use crate::{
     client::tables::{Tables, lock},
@@ -73,31 +73,32 @@ impl JobKind for Verify {
         let Verify { of, job, sample, seed } = self;
         let of = &*of?;
         let mut progress = Progress::default();
-        if let Some(ranges) = sample {
+        let sample = if let Some(ranges) = sample {
             if options.resumed.is_some() {
                 return Err(ParseCursorError::OtherQuery.into());
             }
-            let (partitions, pages) = (options.partitions.clone(), options.pages(of.client()));
+            let (partitions, pages) = (&options.partitions.clone(), options.pages(of.client()));
+            let sample = Sample { of, partitions, pages, ranges, seed: seed.unwrap_or_else(random_seed) };
             let done = |range: SampledRange| {
                 progress.entities += range.entities;
                 progress.index_rows += range.index_rows;
                 found(&mut progress, &mut options, range.findings);
             };
-            let sample = Some(Sample::new(ranges, seed).take(of, &partitions, pages, done).await?);
-            let Progress { entities, index_rows, .. } = progress;
-            return Ok(Verified { entities, index_rows, findings: Vec::new(), partly: of.partly(), sample });
-        }
-        let mut comparison = RowComparison::with(of, &mut options)?;
-        let work = |table: String, suspects| -> BoxFuture<'_, _> {
-            Box::pin(async move { examine(of, &table, suspects).await })
+            Some(sample.take(done).await?)
+        } else {
+            let mut comparison = RowComparison::with(of, &mut options)?;
+            let work = |table: String, suspects| -> BoxFuture<'_, _> {
+                Box::pin(async move { examine(of, &table, suspects).await })
+            };
+            let done = |compared: Compared, findings: Vec<LocatedFinding>| {
+                compared.add_to(&mut progress, &options, job);
+                found(&mut progress, &mut options, findings);
+            };
+            comparison.run(&work, done).await?;
+            None
         };
-        let done = |compared: Compared, findings: Vec<LocatedFinding>| {
-            compared.add_to(&mut progress, &options, job);
-            found(&mut progress, &mut options, findings);
-        };
-        comparison.run(&work, done).await?;
         let Progress { entities, index_rows, .. } = progress;
-        Ok(Verified { entities, index_rows, findings: Vec::new(), partly: of.partly(), sample: None })
+        Ok(Verified { entities, index_rows, findings: Vec::new(), partly: of.partly(), sample })
     }
 
     fn add(verified: &mut Verified, found: Vec<Finding>) {

@@ -124,7 +124,9 @@ async fn a_dry_run_counts_what_would_be_deleted(store: &Store) -> Result<()> {
     let tables = members(store, 8).await?;
     let before = rows(store).await?;
     store.probe.requests();
-    let done = Member::by_key("a").filter(|member| member.fee.ge(6)).delete_all(tables).dry_run().await?;
+    let (mut last, dear) = (0, Member::by_key("a").filter(|member| member.fee.ge(6)));
+    let done = dear.delete_all(tables).dry_run().progress(|progress| last = progress.read).await?;
+    assert_eq!(last, 2, "the end is reported");
     assert_eq!((done.read, done.written, done.missing, done.failed), (2, 0, 0, 0));
     assert_eq!(store.probe.requests(), 1);
     let queries = (Member::by_key("a"), Member::by_city("c1").take(3));
