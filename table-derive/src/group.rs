@@ -286,93 +286,9 @@ fn by_key(group: &Group<'_>) -> TokenStream {
 
 /// Returns a constant that does not compile if a variant does not fit the group, which only the compiler can determine.
 fn check(group: &Group<'_>, number: usize, item: &Variant<'_>) -> TokenStream {
-    let (name, master) = (item.ident.unraw(), group.master.ident.unraw());
-    let ident = &group.input.ident;
-    let span = item.ty.span();
-    let t = group.runtime.at(span);
-    let number = Literal::usize_unsuffixed(number);
-    let messages = [
-        ("Table", format!("`{name}` is in another table than `{master}`; write the same `#[table(name = …)]` on both")),
-        (
-            "Slice",
-            format!("`{master}` or `{name}` has table slices, which one query cannot read as a group; remove `slice`"),
-        ),
-        (
-            "Partition",
-            format!(
-                "the partition keys of `{name}` and `{master}` have other numbers of parts, other constants or other \
-                 separators; give both the same"
-            ),
-        ),
-        (
-            "Hash",
-            format!(
-                "the partition key of `{master}` has a `hash`, but a group is read from one partition, which would \
-                 contain only some of the rows; remove `hash`, or query `{master}` and `{name}` separately"
-            ),
-        ),
-        (
-            "Row",
-            format!(
-                "the row key of `{name}` is a constant, and does not begin like that of `{master}`, which is the master \
-                 because it is the first variant; begin it with the parts of the master's row key"
-            ),
-        ),
-        (
-            "Order",
-            format!(
-                "the row key of `{master}` begins with that of `{name}`, so `{name}` is the master; write it as the first \
-                 variant"
-            ),
-        ),
-        (
-            "Open",
-            format!(
-                "the row key of `{master}` contains a text, whose end is not marked, so rows with a longer text would be \
-                 read as items; write an integer, an id or a time instead, or \
-                 move the text into the partition key"
-            ),
-        ),
-        (
-            "Indexes",
-            format!(
-                "the row key of `{master}` is a constant, so the group would contain index rows; add a key field, or \
-                 move the indexes of both into other tables"
-            ),
-        ),
-        (
-            "SkipsNewer",
-            format!(
-                "`{master}` or `{name}` skips rows of a newer version, but a group reads every row of its partition; \
-                 remove `skip_newer`, or query `{master}` and `{name}` separately"
-            ),
-        ),
-        ("Kinds", format!("only one of `{master}` and `{name}` has a kind; write `#[table(kind)]` on both")),
-        ("SameKind", format!("`{name}` has the kind of another variant; write `#[table(kind = …)]` with another name")),
-        (
-            "Alike",
-            format!(
-                "rows of `{name}` cannot be distinguished from rows of another variant by the parts of their keys; write \
-                 `#[table(kind)]` on all of them, and never give two of them the same key, because they would be one row"
-            ),
-        ),
-    ];
-    let arms = messages.map(|(misfit, message)| {
-        let misfit = Ident::new(misfit, span);
-        quote_spanned!(span=> #t::Misfit::#misfit => ::core::panic!(#message))
-    });
-    let (members, collision) = (quote_spanned!(span=> <#ident as #t::EntityGroup>::MEMBERS), local("collision"));
-    let names: Vec<_> = group.variants().map(|variant| variant.ident.unraw().to_string()).collect();
-    quote_spanned! {span=>
-        const _: () = match #t::member_misfit(#members, #number) {
-            #t::Misfit::No => {}
-            #(#arms,)*
-            #t::Misfit::Differs(#collision) => {
-                ::core::panic!("{}", #collision.message(#members, &[#(#names),*]).as_str())
-            }
-            #t::Misfit::Collision(#collision) => {
-                ::core::panic!("{}", #collision.message(#members, &[#(#names),*]).as_str())
-            }
-        };
-    }
+    let (ident, span) = (&group.input.ident, item.ty.span());
+    let (t, number) = (group.runtime.at(span), Literal::usize_unsuffixed(number));
+    let members = quote_spanned!(span=> <#ident as #t::EntityGroup>::MEMBERS);
+    let names = group.variants().map(|variant| variant.ident.unraw().to_string());
+    quote_spanned!(span=> const _: () = #t::check_member(#members, #number, &[#(#names),*]);)
 }

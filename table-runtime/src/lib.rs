@@ -294,8 +294,8 @@ pub mod __private {
                 Pad, Plain, Raw, Reverse, ReverseTime, Scale, Separated, Time, Uppercase, kind,
             },
             layout::{
-                Collision, Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, Member, Misfit, PartInfo, PropertyInfo,
-                PropertyType, Scope, Slice, SliceInfo, SliceUnit, WhenInfo, member_misfit,
+                Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, Member, PartInfo, PropertyInfo, PropertyType, Scope,
+                Slice, SliceInfo, SliceUnit, WhenInfo, check_member,
             },
             lifecycle::{HasBin, SetTime, SoftDelete, Sweepable, is_optional_time, is_time},
             property::{

@@ -22,7 +22,7 @@ pub use change::{ComparedFields, recorded, written};
 pub use collision::KeyPattern;
 pub use const_str::same_names;
 pub use encoding::{Encoding, lossy_layouts};
-pub use group::{Collision, Member, Misfit, member_misfit};
+pub use group::{Member, check_member};
 pub use info::{
     AsRead, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, TypeName, WhenInfo,
 };

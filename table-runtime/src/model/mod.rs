@@ -8,6 +8,7 @@ mod foreign;
 pub mod key;
 pub mod layout;
 pub mod lifecycle;
+pub mod message;
 pub mod property;
 pub mod returned;
 pub mod row_hash;

@@ -6,6 +6,7 @@ use super::{
     info::{Layout, LayoutInfo, PartInfo},
     segments,
 };
+use crate::model::message::{Message, stop};
 
 /// A variant's entity: how it is stored, and the one other fact about its type that the rules of groups need. The rules are
 /// checked at compile time, without the traits of entities.
@@ -13,68 +14,6 @@ use super::{
 pub struct Member {
     pub(crate) layout: &'static Layout,
     skips_newer: bool,
-}
-
-/// Reason why a variant cannot be in a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
-    /// No reason: the variant fits.
-    No,
-    /// The variant is stored in another table than the master.
-    Table,
-    /// The variant or the master is stored in table slices, so a master and its items may be in different tables.
-    Slice,
-    /// The variant's partition key is built differently from the master's.
-    Partition,
-    /// The partition is a hash bucket, and rows of a master in other buckets would not be read.
-    Hash,
-    /// The variant's row key does not begin with the master's.
-    Row,
-    /// The master's row key begins with the variant's: the variant is the master.
-    Order,
-    /// A part of a key differs, or the prefix of the row keys.
-    Differs(Difference),
-    /// The master's row key is not self-delimiting.
-    Open,
-    /// The master's row key is a constant, and the table holds index rows, which would lie among its items.
-    Indexes,
-    /// The variant or the master skips rows of a newer version, but a group reads all rows of the partition.
-    SkipsNewer,
-    /// Either the variant or the master has a kind, and the other has none.
-    Kinds,
-    /// An earlier variant has the same kind.
-    SameKind,
-    /// The variant's rows cannot be distinguished from those of an earlier variant.
-    Alike,
-    /// Rows of an index could be taken for those of an earlier variant's index.
-    Collision(Collision),
-}
-
-/// First difference between the keys of a variant and of the master.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// Number of the variant.
-    member: usize,
-    place: DifferingPlace,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DifferingPlace {
-    /// The prefix of the row keys.
-    Prefix,
-    /// The part of the partition key with this number.
-    Partition(usize),
-    /// The part of the row key with this number.
-    Row(usize),
-}
-
-/// Two indexes whose rows could be taken for each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Collision {
-    /// Number of the variant, and number of the index among its layouts.
-    one: (usize, usize),
-    /// The same numbers for the earlier variant.
-    other: (usize, usize),
 }
 
 impl Member {
@@ -85,11 +24,6 @@ impl Member {
 
     pub(crate) const fn key(&self) -> &'static LayoutInfo {
         &self.layout.layouts[0]
-    }
-
-    /// Checks whether rows of its indexes are stored in the group's table.
-    const fn has_index_rows(&self) -> bool {
-        self.index_in_table().is_some()
     }
 
     /// Returns its first index whose rows are stored in the group's table.
@@ -113,50 +47,57 @@ impl Member {
     }
 }
 
-/// Returns the reason why the variant of this number cannot be in the group; [`Misfit::No`] if it can.
-pub const fn member_misfit(members: &[Member], number: usize) -> Misfit {
-    let (master, member) = (&members[0], &members[number]);
+/// Stops the build if the variant of this number cannot be in the group. `names` are the names of the variants.
+#[track_caller]
+pub const fn check_member(members: &[Member], number: usize, names: &[&str]) {
+    let (master, member, both) = (&members[0], &members[number], &[names[0], names[number]]);
     let (first, key) = (master.key(), member.key());
     if !same(first.table, key.table) {
-        return Misfit::Table;
+        stop("`{1}` is in another table than `{0}`; write the same `#[table(name = …)]` on both", both);
     }
     if first.slice.is_some() || key.slice.is_some() {
-        return Misfit::Slice;
+        stop("`{0}` or `{1}` has table slices, which one query cannot read as a group; remove `slice`", both);
     }
     if master.skips_newer || member.skips_newer {
-        return Misfit::SkipsNewer;
+        stop(
+            "`{0}` or `{1}` skips rows of a newer version, but a group reads every row of its partition; remove \
+             `skip_newer`, or query `{0}` and `{1}` separately",
+            both,
+        );
     }
-    match partition_misfit(master, member, number) {
-        Misfit::No => {}
-        misfit => return misfit,
-    }
-    match row_misfit(first, key, number) {
-        Misfit::No => {}
-        misfit => return misfit,
-    }
-    if first.row.is_empty() && (master.has_index_rows() || member.has_index_rows()) {
-        return Misfit::Indexes;
+    check_partition_key(master, member, both);
+    check_row_key(master, member, both);
+    if first.row.is_empty() && (master.index_in_table().is_some() || member.index_in_table().is_some()) {
+        stop(
+            "the row key of `{0}` is a constant, so the group would contain index rows; add a key field, or move the \
+             indexes of both into other tables",
+            both,
+        );
     }
     if master.layout.kind.is_some() != member.layout.kind.is_some() {
-        return Misfit::Kinds;
+        stop("only one of `{0}` and `{1}` has a kind; write `#[table(kind)]` on both", both);
     }
     let mut before = 0;
     while before < number {
         match (members[before].layout.kind, member.layout.kind) {
-            (Some(one), Some(other)) if same(one, other) => return Misfit::SameKind,
-            (None, None) if !differ(members[before].key(), key) => return Misfit::Alike,
+            (Some(one), Some(other)) if same(one, other) => {
+                stop("`{1}` has the kind of another variant; write `#[table(kind = …)]` with another name", both);
+            }
+            (None, None) if !differ(members[before].key(), key) => stop(
+                "rows of `{1}` cannot be distinguished from rows of another variant by the parts of their keys; write \
+                 `#[table(kind)]` on all of them, and never give two of them the same key, because they would be one row",
+                both,
+            ),
             _ => {}
         }
+        check_index_rows(member, &members[before], &[names[number], names[before]]);
         before += 1;
-    }
-    match collision(members, number) {
-        Some(collision) => Misfit::Collision(collision),
-        None => Misfit::No,
     }
 }
 
-/// Returns the reason why the variant's entities are not in the master's partition.
-const fn partition_misfit(master: &Member, member: &Member, number: usize) -> Misfit {
+/// Checks that the variant's entities are in the master's partition.
+#[track_caller]
+const fn check_partition_key(master: &Member, member: &Member, names: &[&str; 2]) {
     let (first, key) = (master.key(), member.key());
     let separated = match (master.layout.separator, member.layout.separator) {
         (None, None) => true,
@@ -165,174 +106,118 @@ const fn partition_misfit(master: &Member, member: &Member, number: usize) -> Mi
     };
     let parts = first.partition.len();
     if !separated || !same(first.partition_prefix, key.partition_prefix) || parts != key.partition.len() {
-        return Misfit::Partition;
+        stop(
+            "the partition keys of `{1}` and `{0}` have other numbers of parts, other constants or other separators; \
+             give both the same",
+            names,
+        );
     }
-    if let Some(part) = first_difference(first.partition, key.partition, parts) {
-        return Misfit::Differs(Difference { member: number, place: DifferingPlace::Partition(part) });
+    if let Some(at) = first_difference(first.partition, key.partition, parts) {
+        stop(
+            "the partition keys of `{1}` and `{0}` differ: {2}",
+            &[names[0], names[1], both_parts(&key.partition[at], &first.partition[at]).as_str()],
+        );
     }
-    if is_hashed(first.partition) { Misfit::Hash } else { Misfit::No }
+    // A hash only distributes rows over partitions.
+    if matches!(first.partition.last(), Some(last) if last.parsed().hash.is_some()) {
+        stop(
+            "the partition key of `{0}` has a `hash`, but a group is read from one partition, which would contain only \
+             some of the rows; remove `hash`, or query `{0}` and `{1}` separately",
+            names,
+        );
+    }
 }
 
-/// Returns the reason why the variant's row key does not continue the master's.
-const fn row_misfit(first: &LayoutInfo, key: &LayoutInfo, number: usize) -> Misfit {
+/// Checks that the variant's row key continues the master's.
+#[track_caller]
+const fn check_row_key(master: &Member, member: &Member, names: &[&str; 2]) {
+    let (first, key) = (master.key(), member.key());
     let shared = first.row.len();
     if shared == 0 {
-        return Misfit::No;
+        return;
     }
     if key.row.is_empty() {
-        return Misfit::Row;
+        stop(
+            "the row key of `{1}` is a constant, and does not begin like that of `{0}`, which is the master because it \
+             is the first variant; begin it with the parts of the master's row key",
+            names,
+        );
     }
     if !same(first.row_prefix, key.row_prefix) {
-        return Misfit::Differs(Difference { member: number, place: DifferingPlace::Prefix });
+        // A missing prefix is the easier one to add.
+        let (lacking, adding, prefix) = if first.row_prefix.is_empty() {
+            (names[0], member, key.row_prefix)
+        } else {
+            (names[1], master, first.row_prefix)
+        };
+        let reason = match adding.index_in_table() {
+            Some(index) => {
+                Message::new(" (the index `{0}` in the same table adds a prefix, unless one is written)", &[index.name])
+            }
+            None => Message::new("", &[]),
+        };
+        stop(
+            "the row keys of `{1}` begin with `{3}`, those of `{0}` with `{2}`{4}; write \
+             `#[row_key(prefix = \"{5}\")]` on the first row key field of `{6}`",
+            &[names[0], names[1], first.row_prefix, key.row_prefix, reason.as_str(), prefix, lacking],
+        );
     }
     let common = if shared < key.row.len() { shared } else { key.row.len() };
-    if let Some(part) = first_difference(first.row, key.row, common) {
-        return Misfit::Differs(Difference { member: number, place: DifferingPlace::Row(part) });
+    if let Some(at) = first_difference(first.row, key.row, common) {
+        stop(
+            "the row key of `{1}` does not begin like that of `{0}`, which is the master because it is the first \
+             variant: {2}, or write the master as the first variant",
+            &[names[0], names[1], both_parts(&key.row[at], &first.row[at]).as_str()],
+        );
     }
     if common < shared {
-        return Misfit::Order;
+        stop(
+            "the row key of `{0}` begins with that of `{1}`, so `{1}` is the master; write it as the first variant",
+            names,
+        );
     }
-    if self_delimiting(first.row, shared) { Misfit::No } else { Misfit::Open }
+    if !self_delimiting(first.row, shared) {
+        stop(
+            "the row key of `{0}` contains a text, whose end is not marked, so rows with a longer text would be read as \
+             items; write an integer, an id or a time instead, or move the text into the partition key",
+            names,
+        );
+    }
 }
 
-/// Finds the variant's first index whose rows could be taken for those of an earlier variant's index. The variants' own
+/// Checks that rows of the variant's indexes cannot be taken for those of an earlier variant's indexes. The variants' own
 /// rows need no check here: they all begin alike, and no variant has an index whose rows begin like them.
-const fn collision(members: &[Member], number: usize) -> Option<Collision> {
-    let layouts = members[number].layout.layouts;
-    let mut before = 0;
-    while before < number {
-        let (others, mut own) = (members[before].layout.layouts, 1);
-        while own < layouts.len() {
-            let mut other = 1;
-            while other < others.len() {
-                let (one, another) = (&layouts[own], &others[other]);
-                if same(one.table, another.table) && KeyPattern::of(one).may_collide(KeyPattern::of(another)) {
-                    return Some(Collision { one: (number, own), other: (before, other) });
-                }
-                other += 1;
+#[track_caller]
+const fn check_index_rows(member: &Member, earlier: &Member, names: &[&str; 2]) {
+    let (layouts, others, mut own) = (member.layout.layouts, earlier.layout.layouts, 1);
+    while own < layouts.len() {
+        let mut other = 1;
+        while other < others.len() {
+            let (one, another) = (&layouts[own], &others[other]);
+            if same(one.table, another.table) && KeyPattern::of(one).may_collide(KeyPattern::of(another)) {
+                stop(
+                    "in the table `{0}` rows of {1} could be taken for rows of {2}; write `prefix = \"…\"` in the \
+                     indexes: of two prefixes neither may begin with the other",
+                    &[one.table, index_rows(one, names[0]).as_str(), index_rows(another, names[1]).as_str()],
+                );
             }
-            own += 1;
+            other += 1;
         }
-        before += 1;
-    }
-    None
-}
-
-impl Collision {
-    /// Returns a message that states what to change; `names` are the names of the variants.
-    pub const fn message(&self, members: &[Member], names: &[&str]) -> Message {
-        let ((variant, index), (earlier, earlier_index)) = (self.one, self.other);
-        let one = &members[variant].layout.layouts[index];
-        let other = &members[earlier].layout.layouts[earlier_index];
-        Message::new()
-            .and("in the table `")
-            .and(one.table)
-            .and("` rows of ")
-            .and_rows(one, names[variant])
-            .and(" could be taken for rows of ")
-            .and_rows(other, names[earlier])
-            .and("; write `prefix = \"…\"` in the indexes: of two prefixes neither may begin with the other")
+        own += 1;
     }
 }
 
-impl Difference {
-    /// Returns a message that states what to change; `names` are the names of the variants.
-    pub const fn message(&self, members: &[Member], names: &[&str]) -> Message {
-        let (master, member) = (&members[0], &members[self.member]);
-        let (first, name) = (names[0], names[self.member]);
-        match self.place {
-            DifferingPlace::Prefix => {
-                let (prefix, other) = (master.key().row_prefix, member.key().row_prefix);
-                // A missing prefix is the easier one to add.
-                let (lacking, text) = if prefix.is_empty() { (first, other) } else { (name, prefix) };
-                let adding = if prefix.is_empty() { member.index_in_table() } else { master.index_in_table() };
-                let message = Message::new()
-                    .and("the row keys of `")
-                    .and(name)
-                    .and("` begin with `")
-                    .and(other)
-                    .and("`, those of `")
-                    .and(first)
-                    .and("` with `")
-                    .and(prefix)
-                    .and("`");
-                let message = match adding {
-                    Some(index) => message
-                        .and(" (the index `")
-                        .and(index.name)
-                        .and("` in the same table adds a prefix, unless one is written)"),
-                    None => message,
-                };
-                message
-                    .and("; write `#[row_key(prefix = \"")
-                    .and(text)
-                    .and("\")]` on the first row key field of `")
-                    .and(lacking)
-                    .and("`")
-            }
-            DifferingPlace::Partition(at) => Message::new()
-                .and("the partition keys of `")
-                .and(name)
-                .and("` and `")
-                .and(first)
-                .and("` differ: ")
-                .and_parts(&member.key().partition[at], &master.key().partition[at]),
-            DifferingPlace::Row(at) => Message::new()
-                .and("the row key of `")
-                .and(name)
-                .and("` does not begin like that of `")
-                .and(first)
-                .and("`, which is the master because it is the first variant: ")
-                .and_parts(&member.key().row[at], &master.key().row[at])
-                .and(", or write the master as the first variant"),
-        }
-    }
+/// Describes an index: its name, its variant and the beginning of its rows' keys.
+const fn index_rows(index: &LayoutInfo, variant: &str) -> Message {
+    Message::new("the index `{0}` of `{1}` (`{2}…`)", &[index.name, variant, index.row_prefix])
 }
 
-/// Text that is built at compile time.
-#[derive(Clone, Copy, Debug)]
-pub struct Message {
-    text: [u8; 1024],
-    len: usize,
-}
-
-impl Message {
-    const fn new() -> Self {
-        Self { text: [0; 1024], len: 0 }
-    }
-
-    /// Appends a text if there is room.
-    const fn and(mut self, more: &str) -> Self {
-        if self.len + more.len() <= self.text.len() {
-            let (_, rest) = self.text.split_at_mut(self.len);
-            rest.split_at_mut(more.len()).0.copy_from_slice(more.as_bytes());
-            self.len += more.len();
-        }
-        self
-    }
-
-    /// Appends a description of the index: its name, its variant and the beginning of its rows' keys.
-    const fn and_rows(self, index: &LayoutInfo, variant: &str) -> Self {
-        self.and("the index `").and(index.name).and("` of `").and(variant).and("` (`").and(index.row_prefix).and("…`)")
-    }
-
-    /// Appends the description of two parts that differ, and what to change.
-    const fn and_parts(self, one: &PartInfo, other: &PartInfo) -> Self {
-        self.and_part(one).and(" and ").and_part(other).and("; give both the same type and the same encoding")
-    }
-
-    const fn and_part(self, part: &PartInfo) -> Self {
-        self.and("`").and(part.field).and("` (").and(part.kind).and(", ").and(part.encoding).and(")")
-    }
-
-    /// Returns the text.
-    pub const fn as_str(&self) -> &str {
-        // Always valid UTF-8, because only whole texts are appended.
-        match std::str::from_utf8(self.text.split_at(self.len).0) {
-            Ok(text) => text,
-            Err(_) => "rows of two indexes could collide",
-        }
-    }
+/// Describes two parts that differ, and what to change.
+const fn both_parts(one: &PartInfo, other: &PartInfo) -> Message {
+    Message::new(
+        "`{0}` ({1}, {2}) and `{3}` ({4}, {5}); give both the same type and the same encoding",
+        &[one.field, one.kind, one.encoding, other.field, other.kind, other.encoding],
+    )
 }
 
 /// Checks whether no row key of one layout can be taken for one of the other. `_` separates self-delimiting parts, and
@@ -344,11 +229,6 @@ const fn differ(one: &LayoutInfo, other: &LayoutInfo) -> bool {
     let (shorter, longer) = if one.row.len() < other.row.len() { (one, other) } else { (other, one) };
     let count = shorter.row.len();
     count < longer.row.len() && self_delimiting(shorter.row, count) && self_delimiting(longer.row, count)
-}
-
-/// Checks whether the last part is a hash, which only distributes rows over partitions.
-const fn is_hashed(partition: &[PartInfo]) -> bool {
-    matches!(partition.last(), Some(last) if last.parsed().hash.is_some())
 }
 
 const fn self_delimiting(parts: &[PartInfo], count: usize) -> bool {

@@ -4,11 +4,7 @@
 //! A *part* is one stored property of such a type. Its name is relative to the field that has the type: `City`, `Geo_Lat`.
 //! The derive cannot see the parts of the fields' types, so they are joined here, in constants.
 
-#![allow(
-    clippy::missing_panics_doc,
-    clippy::manual_assert,
-    reason = "the panics of constants are errors of the compiler, whose texts are built"
-)]
+#![allow(clippy::missing_panics_doc, reason = "the panics of constants are errors of the compiler")]
 
 use table_store::{
     Properties, PropertiesRef, Result, Value, ValueRef,
@@ -22,6 +18,7 @@ pub(crate) use crate::model::layout::part_name as name_of;
 use crate::model::{
     codec::{EntityReader, PropertyWriter},
     layout::{AsRead, Parts, PropertyInfo, PropertyType, count_of_parts, same_names},
+    message::{Message, stop},
 };
 
 /// Returns the number of parts of fields.
@@ -167,50 +164,13 @@ pub const fn sub(parts: Parts, from: usize, to: usize) -> Parts {
     parts.split_at(to).0.split_at(from).1
 }
 
-/// Text of a message, which a constant builds.
-struct ConstMessage {
-    text: [u8; 800],
-    length: usize,
-}
-
-impl ConstMessage {
-    const fn new() -> Self {
-        Self { text: [0; 800], length: 0 }
-    }
-
-    const fn push(mut self, text: &str) -> Self {
-        let (text, mut at) = (text.as_bytes(), 0);
-        while at < text.len() && self.length < self.text.len() {
-            self.text[self.length] = text[at];
-            (self.length, at) = (self.length + 1, at + 1);
-        }
-        self
-    }
-
-    const fn push_pieces(self, outer: &str, between: &str, inner: &str) -> Self {
-        let between = if outer.is_empty() || inner.is_empty() { "" } else { between };
-        self.push(outer).push(between).push(inner)
-    }
-
-    const fn push_number(self, number: usize) -> Self {
-        let digits = if number < 10 { self } else { self.push_number(number / 10) };
-        digits.push("0123456789".split_at(number % 10).1.split_at(1).0)
-    }
-
-    const fn as_str(&self) -> &str {
-        match str::from_utf8(self.text.split_at(self.length).0) {
-            Ok(text) => text,
-            Err(_) => "",
-        }
-    }
-}
-
 /// Names that a row, or the runtime, uses.
 const TAKEN: [&str; 7] =
     ["PartitionKey", "RowKey", "Timestamp", "IndexPending", "EntityType", "EntityVersion", "WriteId"];
 
 /// Returns the fields of a struct, if their properties have different names. The derive has compared the names of the fields;
 /// only the parts of fields are checked here, so that plain fields pay for one short loop.
+#[track_caller]
 pub const fn checked(fields: &'static [PropertyInfo]) -> &'static [PropertyInfo] {
     let mut at = 0;
     while at < fields.len() {
@@ -227,12 +187,14 @@ pub const fn checked(fields: &'static [PropertyInfo]) -> &'static [PropertyInfo]
 }
 
 /// Returns the fields of an entity, if rows can have their properties, together with `own` others.
+#[track_caller]
 pub const fn checked_in_row(fields: &'static [PropertyInfo], own: usize) -> &'static [PropertyInfo] {
     let most = most(fields) + own;
     if most > 252 {
-        let message =
-            ConstMessage::new().push("a row has at most 252 properties, but this one has up to ").push_number(most);
-        panic!("{}", message.push(": store some fields with `#[property(json)]`").as_str());
+        stop(
+            "a row has at most 252 properties, but this one has up to {0}: store some fields with `#[property(json)]`",
+            &[Message::number(most).as_str()],
+        );
     }
     let mut at = 0;
     while at < fields.len() {
@@ -247,25 +209,35 @@ const fn part(field: &PropertyInfo, at: usize) -> (&'static str, &'static str) {
     if field.parts.is_empty() { ("", "") } else { (field.parts[at].field, field.parts[at].name) }
 }
 
+/// Returns two texts with a delimiter; one of them if the other is empty.
+const fn pieces(outer: &str, delimiter: &str, inner: &str) -> Message {
+    let delimiter = if outer.is_empty() || inner.is_empty() { "" } else { delimiter };
+    Message::new("{0}{1}{2}", &[outer, delimiter, inner])
+}
+
+#[track_caller]
 const fn check_names(field: &PropertyInfo) {
     let mut at = 0;
     // The derive has checked the name of a field without parts, unless it is empty.
     while at < field.parts.len() || at == 0 && field.name.is_empty() {
         let (path, inner) = part(field, at);
         let name = PropertyName { outer: field.name, inner };
-        let message = ConstMessage::new().push("`").push_pieces(field.field, ".", path).push("` ");
         if name.length() == 0 {
-            panic!("{}", message.push("has no name: `prefix = \"\"` is for structs").as_str());
+            stop("`{0}` has no name: `prefix = \"\"` is for structs", &[pieces(field.field, ".", path).as_str()]);
         }
         if name.length() > 255 {
-            let message = message.push("has a name of ").push_number(name.length());
-            panic!("{}", message.push(" characters, and a property's name has at most 255").as_str());
+            stop(
+                "`{0}` has a name of {1} characters, and a property's name has at most 255",
+                &[pieces(field.field, ".", path).as_str(), Message::number(name.length()).as_str()],
+            );
         }
         let mut taken = 0;
         while taken < TAKEN.len() {
             if same_names(PropertyName { outer: TAKEN[taken], inner: "" }, name) && field.name.is_empty() {
-                let message = message.push("would be stored as `").push(TAKEN[taken]);
-                panic!("{}", message.push("`, which rows use: write `#[property(rename = \"…\")]` on it").as_str());
+                stop(
+                    "`{0}` would be stored as `{1}`, which rows use: write `#[property(rename = \"…\")]` on it",
+                    &[pieces(field.field, ".", path).as_str(), TAKEN[taken]],
+                );
             }
             taken += 1;
         }
@@ -273,6 +245,7 @@ const fn check_names(field: &PropertyInfo) {
     }
 }
 
+#[track_caller]
 const fn check_differ(one: &PropertyInfo, other: &PropertyInfo) {
     let mut left = 0;
     while left < count_of_parts(one) {
@@ -282,11 +255,15 @@ const fn check_differ(one: &PropertyInfo, other: &PropertyInfo) {
             let names =
                 [PropertyName { outer: one.name, inner }, PropertyName { outer: other.name, inner: other_inner }];
             if same_names(names[0], names[1]) {
-                let message = ConstMessage::new().push("`").push_pieces(one.field, ".", path);
-                let message = message.push("` and `").push_pieces(other.field, ".", other_path);
-                let message = message.push("` are both stored as `").push_pieces(one.name, "_", inner);
-                let fix = "`: write `#[property(rename = \"…\")]` or `#[property(prefix = \"…\")]` on one of them";
-                panic!("{}", message.push(fix).as_str());
+                stop(
+                    "`{0}` and `{1}` are both stored as `{2}`: write `#[property(rename = \"…\")]` or \
+                     `#[property(prefix = \"…\")]` on one of them",
+                    &[
+                        pieces(one.field, ".", path).as_str(),
+                        pieces(other.field, ".", other_path).as_str(),
+                        pieces(one.name, "_", inner).as_str(),
+                    ],
+                );
             }
             right += 1;
         }
