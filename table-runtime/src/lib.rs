@@ -259,7 +259,7 @@ pub mod types {
     #[doc(hidden)]
     pub use crate::{
         model::{
-            entity::{read_older, version_misfit},
+            entity::read_older,
             layout::{Member, SliceBy},
         },
         query::{borrow, project},
@@ -287,7 +287,7 @@ pub mod __private {
             cost,
             entity::{
                 AllowScan, EntityInfo, OnePartition, ReadEntity, Stored, StoredRow, StoredState, TableEntity,
-                VersionMisfit, WriteEntity, owner_part, read_older, version_misfit,
+                WriteEntity, check_older, owner_part, read_older,
             },
             key::{
                 Decode, Encode, First, Fits, Hash, KeyPart, KeyReader, KeyWriter, Kind, Lossless, Lossy, Lowercase,

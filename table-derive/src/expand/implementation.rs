@@ -232,63 +232,11 @@ pub(super) fn check_from(context: &Context<'_>) -> Option<TokenStream> {
     }
     let span = from.span();
     let (t, ident) = (context.runtime.at(span), at(&entity.ident, span));
-    let (name, other) = (entity.ident.unraw(), from.segments.last().map(|last| last.ident.unraw().to_string()));
-    let other = other.unwrap_or_default();
-    let messages = [
-        (
-            "Version",
-            format!(
-                "`{other}` does not have a lower version than `{name}`; a struct without `version` has version 1, and each \
-                 later struct a greater number"
-            ),
-        ),
-        (
-            "Kind",
-            format!(
-                "`{other}` has another kind than `{name}`; a kind defaults to the struct's name, so write the same \
-                 `#[table(kind = \"…\")]` on both, or on neither"
-            ),
-        ),
-        (
-            "Table",
-            format!(
-                "`{other}` is in another table than `{name}`; a table defaults to the struct's name, so write the same \
-                 `#[table(name = \"…\")]` on both, and the same `slice`"
-            ),
-        ),
-        (
-            "Key",
-            format!(
-                "the primary keys of `{other}` and `{name}` differ; give both the same parts in the same order, with the \
-                 same types, encodings, constants, `prefix` and `separator` (an index in the entity's own table gives its \
-                 row keys a prefix: keep it on both, or write the prefix with `#[row_key(prefix = \"…\")]`)"
-            ),
-        ),
-        (
-            "Times",
-            format!(
-                "`{name}` expires or is put into the bin by a time that `{other}` does not store; add the field to `{other}` \
-                 too, as an `Option`, under the same property name: a time that a conversion computes cannot hide a row"
-            ),
-        ),
-        (
-            "Property",
-            format!(
-                "`{other}` has a property `EntityVersion`, which holds the versions of rows; rows of `{other}` can have no \
-                 later version, unless they are moved into another table without that property"
-            ),
-        ),
-    ];
-    let arms = messages.map(|(misfit, message)| {
-        let misfit = Ident::new(misfit, span);
-        quote_spanned!(span=> #t::VersionMisfit::#misfit => ::core::panic!(#message))
-    });
-    Some(quote_spanned! {span=>
-        const _: () = match #t::version_misfit(<#ident as #t::TableEntity>::INFO) {
-            #t::VersionMisfit::No => {}
-            #(#arms,)*
-        };
-    })
+    let older = &from.segments.last()?.ident;
+    let [name, older] = [&entity.ident, older].map(|ident| ident.unraw().to_string());
+    Some(quote_spanned!(span=>
+        const _: () = #t::check_older(<#ident as #t::TableEntity>::INFO, &[#name, #older]);
+    ))
 }
 
 /// Returns the constants that check the options of the fields. A generic struct is not checked.

@@ -27,8 +27,8 @@ use crate::model::{
 pub use carried::{Carried, Unknown};
 pub use erased::{EntityInfo, WriteEntity, owner_part};
 pub use version::{
-    FromOlder, ReadEntity, StoredRow, VERSION, VersionMisfit, check_unread, check_version, newer_version, read_older,
-    version_misfit, version_value,
+    FromOlder, ReadEntity, StoredRow, VERSION, check_older, check_unread, check_version, newer_version, read_older,
+    version_value,
 };
 pub use with_etag::WithETag;
 

@@ -21,6 +21,7 @@ use crate::model::{
         Layout, LayoutInfo, Lifecycle, PropertyInfo, has_property, is_always_there, is_time, leaves, left_over,
         same_kind, same_primary_key, same_separator, same_table, stored,
     },
+    message::stop,
 };
 
 /// Property that holds the version of an entity, unless that is 1.
@@ -338,13 +339,8 @@ pub fn read_older<E: TableEntity + FromOlder<O>, O: TableEntity>(
     row: StoredRow<'_>,
     found: u32,
 ) -> Result<ReadEntity<E>> {
-    const {
-        // The derive reports it for a struct that is not generic, with the names of both.
-        assert!(
-            matches!(version_misfit(E::INFO), VersionMisfit::No),
-            "the struct of `from` must have a lower version, and the same kind, table and primary key"
-        );
-    }
+    // The derive checks a struct that is not generic.
+    const { check_older(E::INFO, &[E::INFO.struct_name, O::INFO.struct_name]) };
     if found > O::INFO.version {
         return refuse_older(row, found);
     }
@@ -393,46 +389,54 @@ fn shared_rows(entity: &dyn WriteEntity, others: &[LayoutInfo]) -> Result<Vec<Sh
     Ok(shared.collect())
 }
 
-/// Reason why rows of one struct cannot be read as older versions of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VersionMisfit {
-    /// No reason: the structs fit.
-    No,
-    /// The struct of `from` does not have a lower version.
-    Version,
-    /// The structs have different kinds.
-    Kind,
-    /// The structs are stored in different tables.
-    Table,
-    /// The structs have different primary keys.
-    Key,
-    /// The struct of `from` does not store a time that hides the entity.
-    Times,
-    /// The struct of `from` has a property of the name in which the version is stored.
-    Property,
-}
-
-/// Returns the reason why rows of the struct of `from` cannot be read as older versions of the entity;
-/// [`VersionMisfit::No`] if they can.
-pub const fn version_misfit(entity: &'static EntityInfo) -> VersionMisfit {
-    let Some(older) = entity.older else { return VersionMisfit::No };
+/// Stops the build if rows of the struct of `from` cannot be read as older versions of the entity. `names` are the names
+/// of the entity and of that struct.
+#[track_caller]
+pub const fn check_older(entity: &'static EntityInfo, names: &[&str; 2]) {
+    let Some(older) = entity.older else { return };
     let (entity, older) = (&entity.layout, &older.layout);
     if older.version >= entity.version {
-        VersionMisfit::Version
-    } else if !same_kind(entity.kind, older.kind) {
-        VersionMisfit::Kind
-    } else if !same_table(&entity.layouts[0], &older.layouts[0]) {
-        VersionMisfit::Table
-    } else if !same_separator(entity.separator, older.separator)
-        || !same_primary_key(&entity.layouts[0], &older.layouts[0])
-    {
-        VersionMisfit::Key
-    } else if !stores_times(entity, older) {
-        VersionMisfit::Times
-    } else if has_property(older.fields, VERSION) {
-        VersionMisfit::Property
-    } else {
-        VersionMisfit::No
+        stop(
+            "`{1}` does not have a lower version than `{0}`; a struct without `version` has version 1, and each later \
+             struct a greater number",
+            names,
+        );
+    }
+    if !same_kind(entity.kind, older.kind) {
+        stop(
+            "`{1}` has another kind than `{0}`; a kind defaults to the struct's name, so write the same \
+             `#[table(kind = \"…\")]` on both, or on neither",
+            names,
+        );
+    }
+    if !same_table(&entity.layouts[0], &older.layouts[0]) {
+        stop(
+            "`{1}` is in another table than `{0}`; a table defaults to the struct's name, so write the same \
+             `#[table(name = \"…\")]` on both, and the same `slice`",
+            names,
+        );
+    }
+    if !same_separator(entity.separator, older.separator) || !same_primary_key(&entity.layouts[0], &older.layouts[0]) {
+        stop(
+            "the primary keys of `{1}` and `{0}` differ; give both the same parts in the same order, with the same types, \
+             encodings, constants, `prefix` and `separator` (an index in the entity's own table gives its row keys a \
+             prefix: keep it on both, or write the prefix with `#[row_key(prefix = \"…\")]`)",
+            names,
+        );
+    }
+    if !stores_times(entity, older) {
+        stop(
+            "`{0}` expires or is put into the bin by a time that `{1}` does not store; add the field to `{1}` too, as an \
+             `Option`, under the same property name: a time that a conversion computes cannot hide a row",
+            names,
+        );
+    }
+    if has_property(older.fields, VERSION) {
+        stop(
+            "`{1}` has a property `EntityVersion`, which holds the versions of rows; rows of `{1}` can have no later \
+             version, unless they are moved into another table without that property",
+            names,
+        );
     }
 }
 
