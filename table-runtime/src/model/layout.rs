@@ -8,8 +8,8 @@ mod encoding;
 mod group;
 mod info;
 mod lifecycle;
-mod lineage;
 mod recorded;
+mod same;
 pub mod segments;
 mod shape;
 mod slice;
@@ -27,11 +27,11 @@ pub use info::{
     AsRead, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, TypeName, WhenInfo,
 };
 pub use lifecycle::{Lifecycle, is_always_there, is_optional_time, is_time};
-pub use lineage::{same_kind, same_primary_key, same_separator, same_table};
 pub use recorded::{
     EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart, RecordedSlice,
     RecordedWhen,
 };
+pub use same::{same_kind, same_primary_key, same_table};
 pub use shape::RowShape;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit, is_table_of};
 pub use stored::{Parts, count_of_parts, decisive, field_at, has_property, is_always, joined, part_name, stored};

@@ -19,7 +19,7 @@ use crate::model::{
     entity::{TableEntity, check_keys},
     layout::{
         Layout, LayoutInfo, Lifecycle, PropertyInfo, has_property, is_always_there, is_time, leaves, left_over,
-        same_kind, same_primary_key, same_separator, same_table, stored,
+        same_kind, same_primary_key, same_table, stored,
     },
     message::stop,
 };
@@ -416,7 +416,7 @@ pub const fn check_older(entity: &'static EntityInfo, names: &[&str; 2]) {
             names,
         );
     }
-    if !same_separator(entity.separator, older.separator) || !same_primary_key(&entity.layouts[0], &older.layouts[0]) {
+    if !same_primary_key(entity, older) {
         stop(
             "the primary keys of `{1}` and `{0}` differ; give both the same parts in the same order, with the same types, \
              encodings, constants, `prefix` and `separator` (an index in the entity's own table gives its row keys a \

@@ -4,6 +4,7 @@ use super::{
     collision::KeyPattern,
     const_str::{begins, same},
     info::{Layout, LayoutInfo, PartInfo},
+    same::{first_difference, same_kind, same_separator},
     segments,
 };
 use crate::model::message::{Message, stop};
@@ -79,18 +80,21 @@ pub const fn check_member(members: &[Member], number: usize, names: &[&str]) {
     }
     let mut before = 0;
     while before < number {
-        match (members[before].layout.kind, member.layout.kind) {
-            (Some(one), Some(other)) if same(one, other) => {
+        let earlier = &members[before];
+        if same_kind(earlier.layout.kind, member.layout.kind) {
+            if member.layout.kind.is_some() {
                 stop("`{1}` has the kind of another variant; write `#[table(kind = …)]` with another name", both);
             }
-            (None, None) if !differ(members[before].key(), key) => stop(
-                "rows of `{1}` cannot be distinguished from rows of another variant by the parts of their keys; write \
-                 `#[table(kind)]` on all of them, and never give two of them the same key, because they would be one row",
-                both,
-            ),
-            _ => {}
+            if !differ(earlier.key(), key) {
+                stop(
+                    "rows of `{1}` cannot be distinguished from rows of another variant by the parts of their keys; \
+                     write `#[table(kind)]` on all of them, and never give two of them the same key, because they would \
+                     be one row",
+                    both,
+                );
+            }
         }
-        check_index_rows(member, &members[before], &[names[number], names[before]]);
+        check_index_rows(member, earlier, &[names[number], names[before]]);
         before += 1;
     }
 }
@@ -99,20 +103,17 @@ pub const fn check_member(members: &[Member], number: usize, names: &[&str]) {
 #[track_caller]
 const fn check_partition_key(master: &Member, member: &Member, names: &[&str; 2]) {
     let (first, key) = (master.key(), member.key());
-    let separated = match (master.layout.separator, member.layout.separator) {
-        (None, None) => true,
-        (Some(one), Some(other)) => one == other,
-        _ => false,
-    };
-    let parts = first.partition.len();
-    if !separated || !same(first.partition_prefix, key.partition_prefix) || parts != key.partition.len() {
+    if !same_separator(master.layout.separator, member.layout.separator)
+        || !same(first.partition_prefix, key.partition_prefix)
+        || first.partition.len() != key.partition.len()
+    {
         stop(
             "the partition keys of `{1}` and `{0}` have other numbers of parts, other constants or other separators; \
              give both the same",
             names,
         );
     }
-    if let Some(at) = first_difference(first.partition, key.partition, parts) {
+    if let Some(at) = first_difference(first.partition, key.partition) {
         stop(
             "the partition keys of `{1}` and `{0}` differ: {2}",
             &[names[0], names[1], both_parts(&key.partition[at], &first.partition[at]).as_str()],
@@ -132,8 +133,7 @@ const fn check_partition_key(master: &Member, member: &Member, names: &[&str; 2]
 #[track_caller]
 const fn check_row_key(master: &Member, member: &Member, names: &[&str; 2]) {
     let (first, key) = (master.key(), member.key());
-    let shared = first.row.len();
-    if shared == 0 {
+    if first.row.is_empty() {
         return;
     }
     if key.row.is_empty() {
@@ -162,21 +162,20 @@ const fn check_row_key(master: &Member, member: &Member, names: &[&str; 2]) {
             &[names[0], names[1], first.row_prefix, key.row_prefix, reason.as_str(), prefix, lacking],
         );
     }
-    let common = if shared < key.row.len() { shared } else { key.row.len() };
-    if let Some(at) = first_difference(first.row, key.row, common) {
+    if let Some(at) = first_difference(first.row, key.row) {
         stop(
             "the row key of `{1}` does not begin like that of `{0}`, which is the master because it is the first \
              variant: {2}, or write the master as the first variant",
             &[names[0], names[1], both_parts(&key.row[at], &first.row[at]).as_str()],
         );
     }
-    if common < shared {
+    if key.row.len() < first.row.len() {
         stop(
             "the row key of `{0}` begins with that of `{1}`, so `{1}` is the master; write it as the first variant",
             names,
         );
     }
-    if !self_delimiting(first.row, shared) {
+    if !self_delimiting(first.row) {
         stop(
             "the row key of `{0}` contains a text, whose end is not marked, so rows with a longer text would be read as \
              items; write an integer, an id or a time instead, or move the text into the partition key",
@@ -228,28 +227,16 @@ const fn differ(one: &LayoutInfo, other: &LayoutInfo) -> bool {
     }
     let (shorter, longer) = if one.row.len() < other.row.len() { (one, other) } else { (other, one) };
     let count = shorter.row.len();
-    count < longer.row.len() && self_delimiting(shorter.row, count) && self_delimiting(longer.row, count)
+    count < longer.row.len() && self_delimiting(shorter.row) && self_delimiting(longer.row.split_at(count).0)
 }
 
-const fn self_delimiting(parts: &[PartInfo], count: usize) -> bool {
+const fn self_delimiting(parts: &[PartInfo]) -> bool {
     let mut at = 0;
-    while at < count {
+    while at < parts.len() {
         if !parts[at].self_delimiting {
             return false;
         }
         at += 1;
     }
     true
-}
-
-/// Returns the first of `count` parts that are not encoded alike. Their fields may have other names.
-const fn first_difference(one: &[PartInfo], other: &[PartInfo], count: usize) -> Option<usize> {
-    let mut at = 0;
-    while at < count {
-        if !same(one[at].kind, other[at].kind) || !same(one[at].encoding, other[at].encoding) {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
 }

@@ -1,8 +1,8 @@
-//! Rules for two structs that read the same rows: an entity and its older version.
+//! Comparisons of two layouts: of an entity and its older version, and of two variants of a group.
 
 use super::{
     const_str::same,
-    info::{LayoutInfo, PartInfo},
+    info::{Layout, LayoutInfo, PartInfo},
 };
 
 /// Checks whether the rows of both have the same kind.
@@ -36,27 +36,30 @@ pub const fn same_table(one: &LayoutInfo, other: &LayoutInfo) -> bool {
     same(one.table, other.table) && is_same_slice
 }
 
-/// Checks whether the keys of both are built in the same way. The names of the fields may differ.
-pub const fn same_primary_key(one: &LayoutInfo, other: &LayoutInfo) -> bool {
-    same(one.partition_prefix, other.partition_prefix)
-        && same(one.row_prefix, other.row_prefix)
-        && same_parts(one.partition, other.partition)
-        && same_parts(one.row, other.row)
+/// Checks whether the primary keys of both are built in the same way. The names of the fields may differ.
+pub const fn same_primary_key(one: &Layout, other: &Layout) -> bool {
+    let (key, other_key) = (&one.layouts[0], &other.layouts[0]);
+    same_separator(one.separator, other.separator)
+        && same(key.partition_prefix, other_key.partition_prefix)
+        && same(key.row_prefix, other_key.row_prefix)
+        && same_parts(key.partition, other_key.partition)
+        && same_parts(key.row, other_key.row)
 }
 
 const fn same_parts(one: &[PartInfo], other: &[PartInfo]) -> bool {
-    if one.len() != other.len() {
-        return false;
-    }
+    one.len() == other.len() && first_difference(one, other).is_none()
+}
+
+/// Returns the number of the first part that both have and encode differently. The names of the fields may differ.
+pub const fn first_difference(one: &[PartInfo], other: &[PartInfo]) -> Option<usize> {
     let mut at = 0;
-    while at < one.len() {
-        let (one, other) = (&one[at], &other[at]);
-        if !same(one.kind, other.kind) || !same(one.encoding, other.encoding) {
-            return false;
+    while at < one.len() && at < other.len() {
+        if !same(one[at].kind, other[at].kind) || !same(one[at].encoding, other[at].encoding) {
+            return Some(at);
         }
         at += 1;
     }
-    true
+    None
 }
 
 /// Returns the position of a field's first part, counted over both keys.
