@@ -1,7 +1,8 @@
 //! The rules of indexes.
 
 use super::names::{
-    TABLE_NAME_RULE, is_long_property_name, is_property_name, is_table_name, prefix_is_legal, table_is_not_reserved,
+    RESERVED, TABLE_NAME_RULE, is_long_property_name, is_property_name, is_table_name, prefix_is_legal,
+    table_is_not_reserved,
 };
 use crate::{
     encoding::Encoding,
@@ -446,7 +447,8 @@ fn prefix_can_be_stored(_: &Entity, index: &Index, errors: &mut Errors) {
     }
 }
 
-/// Checks the names of the pointer's properties: each is legal and is no other property of the index rows.
+/// Checks the names of the pointer's properties: each is legal and is no other property of the index rows. Names that only
+/// the rows of some entities use are refused too: if the entity gets such an option later, its index rows remain.
 fn properties_differ(entity: &Entity, index: &Index, errors: &mut Errors) {
     let included: Vec<_> = index.included().iter().map(|included| &entity.fields[included.field].name).collect();
     let stored: Vec<_> = entity
@@ -456,12 +458,11 @@ fn properties_differ(entity: &Entity, index: &Index, errors: &mut Errors) {
         .collect();
     for (at, pointer) in index.pointer.iter().enumerate() {
         let Text { value, span } = &pointer.name;
-        let reserved = ["PartitionKey", "RowKey", "Timestamp", "IndexPending", "EntityType", "WriteId"];
         let mut before = index.pointer[..at].iter().map(|before| &before.name.value);
         let problem = if !is_property_name(value) || is_long_property_name(value) {
             "is not a valid property name: it begins with a letter or `_`, then has letters, digits and `_`, at most 255 \
              in all"
-        } else if reserved.contains(&value.as_str()) {
+        } else if RESERVED.iter().any(|(name, ..)| name == value) {
             "is reserved in index rows"
         } else if stored.contains(&value.as_str()) || before.any(|before| before == value) {
             "is already another property of the index rows"

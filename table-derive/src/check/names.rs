@@ -1,6 +1,10 @@
 //! The service's rules about names and about the content of keys.
 
-use crate::{errors::Errors, text::Text};
+use crate::{
+    errors::Errors,
+    model::{Entity, Index},
+    text::Text,
+};
 
 pub(super) const TABLE_NAME_RULE: &str = "is not a valid table name: a table name has 3 to 63 ASCII letters and digits, \
                                           begins with a letter and is not `tables`";
@@ -34,6 +38,19 @@ pub(crate) fn is_property_name(name: &str) -> bool {
 pub(super) fn is_long_property_name(name: &str) -> bool {
     name.encode_utf16().count() > 255
 }
+
+/// Properties that rows have besides those of fields: the name, the entities whose rows have it, and what it is for.
+pub(super) const RESERVED: [(&str, fn(&Entity) -> bool, &str); 8] = [
+    ("PartitionKey", |_| true, "is the row's own key"),
+    ("RowKey", |_| true, "is the row's own key"),
+    ("Timestamp", |_| true, "is the time of the row's last write, which the service sets"),
+    ("IndexPending", |_| true, "marks index rows that are being written"),
+    ("EntityType", |entity| entity.kind.is_some(), "stores the `kind`"),
+    ("EntityVersion", |entity| entity.version.is_some(), "stores the `version`"),
+    ("WriteId", |entity| entity.write_id, "stores the `write_id`"),
+    // Cross-partition index rows have it even if the entity does not.
+    ("WriteId", |entity| entity.indexes.iter().any(Index::is_cross_partition), "identifies the writes of index rows"),
+];
 
 /// Reports a prefix that is empty or that keys cannot contain. A prefix is stored without escapes.
 pub(super) fn prefix_is_legal(prefix: &Text, errors: &mut Errors) {

@@ -1,9 +1,9 @@
 //! The rules of properties.
 
-use super::names::{is_long_property_name, is_property_name};
+use super::names::{RESERVED, is_long_property_name, is_property_name};
 use crate::{
     errors::Errors,
-    model::{Entity, Field, Index, Property, Source, Storage},
+    model::{Entity, Field, Property, Source, Storage},
     text::Text,
 };
 
@@ -55,19 +55,14 @@ fn names_are_free(entity: &Entity, errors: &mut Errors) {
         let Text { value, span } = &property.name;
         let owner = match value.as_str() {
             "PartitionKey" | "RowKey" if !has_keys => continue,
-            "PartitionKey" | "RowKey" => "is the row's own key",
-            "Timestamp" => "is the time of the row's last write, which the service sets",
             // .NET's entities have such a property, which is never stored. A field of another name may have it.
             "Etag" | "ETag" | "etag" | "eTag" if matches!(field.name.as_str(), "etag" | "e_tag") => {
                 "would be a text of its own, and not the row's ETag"
             }
-            "IndexPending" => "marks index rows that are being written",
-            "EntityType" if entity.kind.is_some() => "stores the `kind`",
-            "EntityVersion" if entity.version.is_some() => "stores the `version`",
-            "WriteId" if entity.write_id => "stores the `write_id`",
-            // Cross-partition index rows have it even if the entity does not.
-            "WriteId" if entity.indexes.iter().any(Index::is_cross_partition) => "identifies the writes of index rows",
-            _ => continue,
+            _ => match RESERVED.iter().find(|(name, is_used, _)| name == value && is_used(entity)) {
+                Some((_, _, purpose)) => purpose,
+                None => continue,
+            },
         };
         let help = match value.as_str() {
             "Timestamp" => format!(

@@ -325,6 +325,7 @@ fn wrong_pointer_properties_are_reported() {
         index(name, unique, rename(id = "Entity-Id")) => "`Entity-Id` is not a valid property name";
         index(name, unique, rename(id = "RowKey")) => "`RowKey` is reserved in index rows";
         index(name, unique, rename(id = "IndexPending")) => "help: write `rename(id = \"…\")` in the index `name`";
+        index(name, unique, rename(id = "EntityVersion")) => "`EntityVersion` is reserved in index rows";
         index(name, unique, rename(id = "IndexedEntityUser")) => "is already another property of the index rows";
         index(name, unique, same_partition, copy, rename(id = "Email")) => "is already another property";
         index(name, unique, same_partition, include(email), rename(id = "Email")) => "is already another property";
@@ -335,6 +336,14 @@ fn wrong_pointer_properties_are_reported() {
             struct User { #[partition_key] user: String, #[row_key] id: u32, name: String, write_id: u8 }
         },
         "`WriteId` identifies the writes of index rows",
+    );
+    refuses(
+        &parse_quote! {
+            #[table(version = 2, from = Old)]
+            #[index(name, unique, same_partition, copy, rename(id = "EntityVersion"))]
+            struct User { #[partition_key] user: String, #[row_key] id: u32, name: String }
+        },
+        "`EntityVersion` is reserved in index rows",
     );
     let fields = (0..250).map(|n| quote::format_ident!("field{n}"));
     refuses(
