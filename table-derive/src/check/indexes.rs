@@ -477,7 +477,8 @@ fn properties_differ(entity: &Entity, index: &Index, errors: &mut Errors) {
 
 /// Checks the service's limit of properties in a row.
 fn properties_fit(entity: &Entity, index: &Index, errors: &mut Errors) {
-    let own = usize::from(entity.kind.is_some()) + usize::from(entity.write_id || index.is_cross_partition());
+    // A copy has no kind.
+    let own = usize::from(entity.version.is_some()) + usize::from(entity.write_id || index.is_cross_partition());
     let count = entity.properties().count() + own + index.pointer.len();
     if let Some(copy) = index.copy.filter(|_| count > 252) {
         let message = format_args!(

@@ -348,7 +348,7 @@ fn wrong_pointer_properties_are_reported() {
     let fields = (0..250).map(|n| quote::format_ident!("field{n}"));
     refuses(
         &parse_quote! {
-            #[table(kind)]
+            #[table(version = 2)]
             #[index(name, unique, same_partition, copy)]
             struct User { #[partition_key] user: String, #[row_key] id: u32, name: String, #(#fields: u8),* }
         },
