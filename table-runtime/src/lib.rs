@@ -243,9 +243,9 @@ pub mod types {
             returned::{ReturnsNothing, ReturnsNothingOfRow},
         },
         query::{
-            Access, AnyAccess, Borrowed, BorrowsFromRows, Bounds, Boxable, Complete, Done, Entities, HasPart, Keyed,
-            Lacks, Lookup, OneEntity, Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary,
-            Rest, SameAs, Selectable, SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
+            Access, AnyAccess, Borrowed, BorrowsFromRows, Bounds, Complete, Done, Entities, HasPart, Keyed, Lacks,
+            Lookup, OneEntity, Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest,
+            SameAs, Selectable, SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
         },
         write::{
             bin::ToBin,

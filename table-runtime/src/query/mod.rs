@@ -34,7 +34,7 @@ pub use parts::{Done, HasPart, Part, Primary, Rest, Sorted, Unique};
 pub use point::{Lookup, OwnKey, Point, PointKey};
 pub use projection::{Borrowed, Lacks, Projection, SameAs, Selectable, borrow, check_borrowed, project, selected_at};
 pub use rows::{OneEntity, Rows};
-pub use skip::{Boxable, SkipUnreadable};
+pub use skip::SkipUnreadable;
 pub use view::{BorrowsFromRows, OwnedView, View};
 
 use table_store::{Error, Result, backend::BoxFuture};
@@ -109,7 +109,7 @@ pub trait Query: Sized + Sealed {
     }
 
     /// Goes on after a row that cannot be read, and passes its error to `skip`: see [`Rows::skip_unreadable`].
-    fn skip_unreadable<'f>(self, skip: impl FnMut(Error) + Send + 'f) -> SkipUnreadable<'f, BoxedRows<Self::Item>> {
+    fn skip_unreadable<'f>(self, skip: impl FnMut(Error) + Send + 'f) -> SkipUnreadable<'f, Self::Item> {
         self.boxed().skip_unreadable(skip)
     }
 

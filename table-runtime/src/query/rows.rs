@@ -402,10 +402,30 @@ impl<V, P, A> Rows<V, P, A> {
         F: FnMut(V::Row<'_>) -> R + Send + 't,
         R: ReturnsNothingOfRow,
     {
-        self.for_each_or_skip(tables, each, None)
+        self.visit(tables, each, None)
     }
 
-    pub(super) fn for_each_or_skip<'t, F, R>(
+    /// Calls `each` with every row that can be read, in key order, and `skip` with the error of each other row: the
+    /// [`skip_unreadable`](Self::skip_unreadable) of a projection with a lifetime, which only [`for_each`](Self::for_each) reads.
+    ///
+    /// # Errors
+    /// Fails with the errors of [`all`](Self::all) that are not those of one row.
+    pub fn for_each_readable<'t, F, R>(
+        self,
+        tables: &'t Tables,
+        each: F,
+        skip: impl FnMut(Error) + Send + 't,
+    ) -> BoxFuture<'t, Result<()>>
+    where
+        V: View,
+        A: Opened,
+        F: FnMut(V::Row<'_>) -> R + Send + 't,
+        R: ReturnsNothingOfRow,
+    {
+        self.visit(tables, each, Some(Box::new(skip)))
+    }
+
+    fn visit<'t, F, R>(
         self,
         tables: &'t Tables,
         mut each: F,
@@ -438,21 +458,9 @@ impl<V, P, A> Rows<V, P, A> {
         V: View,
         A: Opened,
     {
-        self.count_or_skip(tables, None)
-    }
-
-    pub(super) fn count_or_skip<'t>(
-        self,
-        tables: &'t Tables,
-        skip: Option<OnUnreadable<'t>>,
-    ) -> BoxFuture<'t, Result<usize>>
-    where
-        V: View,
-        A: Opened,
-    {
         let running = self.begin(tables, "count");
         let source = self.source(tables);
-        Box::pin(observed(running, async move { source?.count(is_match::<V>, skip).await }))
+        Box::pin(observed(running, async move { source?.count(is_match::<V>, None).await }))
     }
 
     /// Returns the keys with which those of the rows begin.
@@ -523,8 +531,12 @@ impl<V, P, A> Rows<V, P, A> {
     /// # Ok::<(), table_runtime::Error>(())
     /// # }).unwrap();
     /// ```
-    pub fn skip_unreadable<'f>(self, skip: impl FnMut(Error) + Send + 'f) -> SkipUnreadable<'f, Self> {
-        SkipUnreadable::new(self, skip)
+    pub fn skip_unreadable<'f>(self, skip: impl FnMut(Error) + Send + 'f) -> SkipUnreadable<'f, V::Item>
+    where
+        V: OwnedView,
+        A: Opened,
+    {
+        self.boxed().skip_unreadable(skip)
     }
 
     /// Describes the requests that the query will send to the store.
