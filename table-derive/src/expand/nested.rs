@@ -2,10 +2,8 @@
 //!
 //! The constants and functions are those of the runtime's module `nested`, which knows the parts of the fields' types.
 
-#![allow(clippy::single_match_else, clippy::too_many_lines, reason = "the arms are two forms of one expansion")]
-
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Attribute, GenericArgument, PathArguments, Type, Visibility};
 
 use super::{
@@ -121,14 +119,21 @@ fn loads(fields: &[Field], constants: &Constants, from: &TokenStream) -> Vec<Tok
     fields.iter().map(load).collect()
 }
 
-/// Column of a field.
+/// Column of a field or of a variant.
 struct Column<'a> {
-    visibility: &'a Visibility,
+    visibility: TokenStream,
     /// What it is a column of.
     fact: String,
     docs: &'a [Attribute],
-    ident: &'a Ident,
+    ident: Ident,
     ty: TokenStream,
+    value: TokenStream,
+}
+
+/// Returns the value of the column of a field.
+fn part_column() -> TokenStream {
+    let t = ALIAS.here();
+    quote!(#t::part_column())
 }
 
 /// Returns the columns of fields inside of the type `within`.
@@ -136,11 +141,12 @@ fn columns<'a>(fields: &'a [Field], mode: &TokenStream, within: &TokenStream, ru
     let column = |(at, (field, property)): (usize, (&'a Field, &Property))| {
         let ty = column_type(field, property, at, mode, within, runtime);
         Column {
-            visibility: &field.visibility,
+            visibility: field.visibility.to_token_stream(),
             fact: super::docs::part_column(&property.name.value),
             docs: &field.docs,
-            ident: &field.ident,
+            ident: field.ident.clone(),
             ty,
+            value: part_column(),
         }
     };
     stored(fields).enumerate().map(column).collect()
@@ -166,15 +172,14 @@ fn columns_struct(
     ident: &Ident,
     documentation: &str,
     columns: &[Column<'_>],
-    values: &[TokenStream],
     has_mode: bool,
 ) -> (TokenStream, TokenStream) {
     let (t, no_lints) = (ALIAS.here(), no_lints());
-    let fields = columns.iter().map(|Column { visibility, fact, docs, ident, ty }| {
+    let fields = columns.iter().map(|Column { visibility, fact, docs, ident, ty, .. }| {
         let gap = (!docs.is_empty()).then(|| quote!(#[doc = ""]));
         quote!(#[doc = #fact] #gap #(#docs)* #visibility #ident: #ty)
     });
-    let idents = columns.iter().map(|column| column.ident);
+    let values = columns.iter().map(|Column { ident, value, .. }| quote!(#ident: #value));
     let mode = if has_mode { quote!(__M,) } else { TokenStream::new() };
     let bound = if has_mode { quote!(__M: 'static,) } else { TokenStream::new() };
     let definition = quote! {
@@ -199,7 +204,7 @@ fn columns_struct(
         #[automatically_derived]
         impl<__E: 'static, #bound __P: #t::Place> #t::Fresh for #ident<__E, #mode __P> {
             const NEW: &'static Self = &Self {
-                #(#idents: #values,)*
+                #(#values,)*
                 __types: ::core::marker::PhantomData,
             };
         }
@@ -207,39 +212,70 @@ fn columns_struct(
     (definition, implementations)
 }
 
-/// Returns the step of a path in an index: `address.city`.
-fn step(name: &str, within: &TokenStream, from: &TokenStream, to: &Step<'_>, at: usize) -> TokenStream {
-    let (t, hash, at) = (ALIAS.here(), hash(name), Literal::usize_unsuffixed(at));
-    let Step { ty, value, column, is_partial, get } = to;
-    // A row may lack a variant, and a struct with a default.
-    let inner = if *is_partial { quote!(#t::Partial) } else { quote!(__M) };
-    quote! {
-        #[automatically_derived]
-        #[diagnostic::do_not_recommend]
-        impl #t::Step<#hash> for #within {
-            type From = #from;
-            type To = #ty;
-            type Value = #value;
-            type Column<__E: 'static, __M: 'static, __P: #t::Place> = #column;
-            type Inner<__M: 'static> = #inner;
-            type Place<__E: 'static, __P: #t::Place> = #t::At<__E, #t::In<__P, #within>, #at>;
-            #[inline]
-            fn get(from: &#from) -> #t::Option<&#value> {
-                #get
-            }
-        }
-    }
-}
-
-/// Where a step leads.
+/// Step of a path in an index: `address.city`.
 struct Step<'a> {
-    ty: &'a TokenStream,
-    value: &'a TokenStream,
+    name: &'a str,
+    /// The type or the variant in which the step begins.
+    within: &'a TokenStream,
+    /// The type of the value from which it leads.
+    from: &'a Ident,
+    /// The number of the parts to which it leads.
+    at: usize,
+    ty: TokenStream,
+    value: TokenStream,
     /// The type of the column.
     column: TokenStream,
     /// True if a row may lack what is inside.
     is_partial: bool,
     get: TokenStream,
+}
+
+impl<'a> Step<'a> {
+    /// Returns the step to a field.
+    fn to_field(
+        (from, within): (&'a Ident, &'a TokenStream),
+        (at, field, property): (usize, &'a Field, &'a Property),
+        is_in_variant: bool,
+        get: TokenStream,
+    ) -> Self {
+        let (t, name, ty) = (ALIAS.here(), &field.name, &field.ty);
+        let mode = if is_in_variant { quote!(#t::Partial) } else { quote!(__M) };
+        let column = column_type(field, property, at, &mode, within, ALIAS);
+        let is_partial = is_in_variant || property.default.is_some();
+        Self { name, within, from, at, ty: quote!(#ty), value: quote!(#ty), column, is_partial, get }
+    }
+
+    fn define(&self) -> TokenStream {
+        let Self { name, within, from, at, ty, value, column, is_partial, get } = self;
+        let (t, hash, at) = (ALIAS.here(), hash(name), Literal::usize_unsuffixed(*at));
+        // A row may lack a variant, and a struct with a default.
+        let inner = if *is_partial { quote!(#t::Partial) } else { quote!(__M) };
+        quote! {
+            #[automatically_derived]
+            #[diagnostic::do_not_recommend]
+            impl #t::Step<#hash> for #within {
+                type From = #from;
+                type To = #ty;
+                type Value = #value;
+                type Column<__E: 'static, __M: 'static, __P: #t::Place> = #column;
+                type Inner<__M: 'static> = #inner;
+                type Place<__E: 'static, __P: #t::Place> = #t::At<__E, #t::In<__P, #within>, #at>;
+                #[inline]
+                fn get(from: &#from) -> #t::Option<&#value> {
+                    #get
+                }
+            }
+        }
+    }
+}
+
+/// Returns the value that a step gets of one variant.
+fn get_if(pattern: &TokenStream, value: &TokenStream) -> TokenStream {
+    let t = ALIAS.here();
+    quote!(match from {
+        #pattern => #t::Some(#value),
+        _ => #t::None,
+    })
 }
 
 /// What differs between the implementations of `Property` for structs and enums.
@@ -319,15 +355,13 @@ fn property(ident: &Ident, columns: &Ident, constants: &Constants, body: Body) -
 
 fn of_struct(nested: &Nested, fields: &[Field]) -> TokenStream {
     let Nested { ident, visibility, runtime, .. } = nested;
-    let (t, alias) = (ALIAS.here(), runtime.alias());
+    let (t, alias, within, mode) = (ALIAS.here(), runtime.alias(), quote!(#ident), quote!(__M));
     let columns_ident = format_ident!("{ident}Columns", span = Span::call_site());
     let constants = Constants::new("", stored(fields).count());
     let defined = constants.define(&infos(fields));
-    let columns = columns(fields, &quote!(__M), &quote!(#ident), runtime);
-    let values = vec![quote!(#t::part_column()); columns.len()];
     let documentation = format!("The columns of [`{ident}`] in a field of an entity, for filters and patches.");
-    let (definition, implementations) =
-        columns_struct(visibility, &columns_ident, &documentation, &columns, &values, true);
+    let columns = columns(fields, &mode, &within, runtime);
+    let (definition, implementations) = columns_struct(visibility, &columns_ident, &documentation, &columns, true);
     let none = TokenStream::new();
     let stores = stored(fields).enumerate().map(|(at, (field, property))| {
         let (name, this) = (&field.ident, crate::hygiene::this(field.ty.span()));
@@ -337,12 +371,9 @@ fn of_struct(nested: &Nested, fields: &[Field]) -> TokenStream {
     let has_step = |field: &Field| !is_private(&field.visibility) || is_private(visibility) || is_known(&field.ty);
     let reachable = stored(fields).enumerate().filter(|(_, (field, _))| has_step(field));
     let steps = reachable.map(|(at, (field, property))| {
-        let (name, ty) = (&field.ident, &field.ty);
-        let to = quote!(#ty);
-        let column = column_type(field, property, at, &quote!(__M), &quote!(#ident), ALIAS);
-        let is_partial = property.default.is_some();
-        let to = Step { ty: &to, value: &to, column, is_partial, get: quote!(#t::Some(&from.#name)) };
-        step(&field.name, &quote!(#ident), &quote!(#ident), &to, at)
+        let name = &field.ident;
+        let get = quote!(#t::Some(&from.#name));
+        Step::to_field((ident, &within), (at, field, property), false, get).define()
     });
     let steps: TokenStream = steps.collect();
     let all = &constants.fields;
@@ -388,155 +419,171 @@ fn is_known(ty: &Type) -> bool {
     (is_of_crate || KNOWN.iter().any(|known| last.ident == known)) && inner
 }
 
+/// Variant of which code is generated.
+struct VariantOf<'a> {
+    nested: &'a Nested,
+    variant: &'a Variant,
+    /// The number of the variant's first part.
+    at: usize,
+}
+
+/// Code for a variant with data.
+struct VariantCode<'a> {
+    /// Description of the variant.
+    info: TokenStream,
+    column: Column<'a>,
+    /// Struct of the columns of the variant's fields.
+    definition: TokenStream,
+    /// Constants and implementations.
+    items: TokenStream,
+    steps: TokenStream,
+}
+
+impl<'a> VariantOf<'a> {
+    /// Returns the code; `None` if the variant has no data.
+    fn code(&self) -> Option<VariantCode<'a>> {
+        match &self.variant.data {
+            VariantData::Value(field) => Some(self.with_value(field, field.stored()?)),
+            VariantData::Fields(piece, fields) => Some(self.with_fields(&piece.value, fields)),
+            VariantData::Unit | VariantData::Other(_) => None,
+        }
+    }
+
+    /// Returns the code for a variant that holds a value without a name.
+    fn with_value(&self, field: &Field, property: &Property) -> VariantCode<'a> {
+        let Self { nested: Nested { ident, runtime, .. }, variant, at } = *self;
+        let (t, outside, of, name) = (ALIAS.here(), runtime.here(), quote!(#ident), &variant.ident);
+        let constants = Constants::new(&at.to_string(), 1);
+        let info = property_info(ALIAS, field, property);
+        let options = check_options(ALIAS, field, property);
+        let defined = constants.define(&[quote!(#t::nested::variant_value(#info))]);
+        let column = column_type(field, property, at, &quote!(#outside::Partial), &of, runtime);
+        let get = get_if(&quote!(#ident::#name(value)), &quote!(value));
+        VariantCode {
+            info: constants.variant(&variant.column, &property.name.value, &variant.name),
+            column: self.column(column, part_column()),
+            definition: TokenStream::new(),
+            items: quote!(#options #defined),
+            steps: Step::to_field((ident, &of), (at, field, property), true, get).define(),
+        }
+    }
+
+    /// Returns the code for a variant with fields. `piece` is its name in the names of their properties.
+    fn with_fields(&self, piece: &str, fields: &[Field]) -> VariantCode<'a> {
+        let Self { nested: Nested { ident, visibility, runtime, .. }, variant, at } = *self;
+        let (t, outside, of, name) = (ALIAS.here(), runtime.here(), quote!(#ident), &variant.ident);
+        let constants = Constants::new(&at.to_string(), stored(fields).count());
+        let columns_ident = format_ident!("{ident}Columns{name}", span = Span::call_site());
+        // A variant is no type, so the struct of its columns takes its place.
+        let marker = quote!(#columns_ident<(), ()>);
+        let mut columns = columns(fields, &quote!(#outside::Partial), &marker, runtime);
+        for column in &mut columns {
+            column.visibility = quote!(pub);
+        }
+        let documentation = format!("The columns of [`{ident}::{name}`] in a field of an entity, for filters.");
+        let (definition, implementations) = columns_struct(visibility, &columns_ident, &documentation, &columns, false);
+        let (defined, options) = (constants.define(&infos(fields)), checked_options(fields));
+        let Constants { fields: inner, starts, .. } = &constants;
+        let number = Literal::usize_unsuffixed(at);
+        let column = |t: &TokenStream| quote!(#columns_ident<__E, #t::At<__E, #t::In<__P, #of>, #number>>);
+        let step = Step {
+            name: &variant.column,
+            within: &of,
+            from: ident,
+            at,
+            ty: marker.clone(),
+            value: quote!(#ident),
+            column: column(&t),
+            is_partial: true,
+            get: get_if(&quote!(#ident::#name { .. }), &quote!(from)),
+        };
+        let (step, field_steps) = (step.define(), self.field_steps(fields, &marker));
+        VariantCode {
+            info: constants.variant(&variant.column, piece, &variant.name),
+            column: self.column(column(&outside), quote!(*#t::Fresh::NEW)),
+            definition,
+            items: quote! {
+                #defined
+                #options
+                #implementations
+                #[automatically_derived]
+                impl #t::Fields for #marker {
+                    const INNER: &'static [#t::PropertyInfo] = #inner;
+                    const STARTS: &'static [#t::usize] = &#starts;
+                }
+            },
+            steps: quote!(#step #field_steps),
+        }
+    }
+
+    /// Returns the column of the variant.
+    fn column(&self, ty: TokenStream, value: TokenStream) -> Column<'a> {
+        let Variant { ident, docs, column, .. } = self.variant;
+        Column {
+            visibility: quote!(pub),
+            fact: super::docs::variant_column(&self.nested.ident, ident),
+            docs,
+            ident: column_ident(column, ident.span()),
+            ty,
+            value,
+        }
+    }
+
+    /// Returns the steps from the variant to its fields.
+    fn field_steps(&self, fields: &[Field], marker: &TokenStream) -> TokenStream {
+        let (ident, variant) = (&self.nested.ident, &self.variant.ident);
+        let steps = stored(fields).enumerate().map(|(at, (field, property))| {
+            let name = &field.ident;
+            let get = get_if(&quote!(#ident::#variant { #name, .. }), &quote!(#name));
+            Step::to_field((ident, marker), (at, field, property), true, get).define()
+        });
+        steps.collect()
+    }
+}
+
 fn of_enum(nested: &Nested, variants: &[Variant]) -> TokenStream {
     let Nested { ident, visibility, runtime, .. } = nested;
-    let (t, alias, outside) = (ALIAS.here(), runtime.alias(), runtime.here());
-    let columns_ident = format_ident!("{ident}Columns", span = Span::call_site());
+    let (t, alias, no_lints) = (ALIAS.here(), runtime.alias(), no_lints());
     let known: Vec<_> = variants.iter().filter(|variant| !matches!(variant.data, VariantData::Other(_))).collect();
-    let names: Vec<_> = known.iter().map(|variant| &variant.name).collect();
+    let names = known.iter().map(|variant| &variant.name);
+    let filters = known.iter().map(|variant| variant_filter(ident, variant));
     let is_open = known.len() < variants.len();
 
     // The tag, and then the variants that have properties.
-    let with_data = |variant: &&Variant| matches!(variant.data, VariantData::Value(_) | VariantData::Fields(..));
-    let data: Vec<_> = variants.iter().filter(with_data).collect();
-    let constants = Constants::new("", data.len() + 1);
-    let public: Visibility = syn::parse_quote!(pub);
-    let idents: Vec<_> = data.iter().map(|variant| column_ident(&variant.column, variant.ident.span())).collect();
-
     let mut infos = vec![quote!(#t::nested::tag(__NAMES, #is_open))];
-    let (mut outer, mut inner) = (TokenStream::new(), TokenStream::new());
-    let (mut columns, mut values, mut steps) = (Vec::new(), Vec::new(), TokenStream::new());
-    for (at, (variant, column)) in data.iter().zip(&idents).enumerate() {
-        let at = at + 1;
-        let (name, number) = (&variant.column, Literal::usize_unsuffixed(at));
-        let Variant { ident: of, docs, name: tag, .. } = variant;
-        match &variant.data {
-            VariantData::Value(field) => {
-                let Some(property) = field.stored() else { continue };
-                inner.extend(check_options(ALIAS, field, property));
-                let piece = &property.name.value;
-                let info = property_info(ALIAS, field, property);
-                let own = Constants::new(&at.to_string(), 1);
-                inner.extend(own.define(&[quote!(#t::nested::variant_value(#info))]));
-                infos.push(own.variant(name, piece, tag));
-                let mode = quote!(#outside::Partial);
-                let ty = column_type(field, property, at, &mode, &quote!(#ident), runtime);
-                columns.push(Column {
-                    visibility: &public,
-                    fact: super::docs::variant_column(ident, of),
-                    docs,
-                    ident: column,
-                    ty,
-                });
-                values.push(quote!(#t::part_column()));
-                let column = column_type(field, property, at, &quote!(#t::Partial), &quote!(#ident), ALIAS);
-                let ty = &field.ty;
-                let to = quote!(#ty);
-                let get = quote!(match from {
-                    #ident::#of(value) => #t::Some(value),
-                    _ => #t::None,
-                });
-                let to = Step { ty: &to, value: &to, column, is_partial: true, get };
-                steps.extend(step(name, &quote!(#ident), &quote!(#ident), &to, at));
-            }
-            VariantData::Fields(piece, fields) => {
-                let own = Constants::new(&at.to_string(), stored(fields).count());
-                let (own_fields, own_starts) = (&own.fields, &own.starts);
-                inner.extend(own.define(&self::infos(fields)));
-                inner.extend(checked_options(fields));
-                infos.push(own.variant(name, &piece.value, tag));
-                let own_columns = format_ident!("{ident}Columns{of}", span = Span::call_site());
-                // A variant is no type, so the struct of its columns takes its place.
-                let marker = quote!(#own_columns<(), ()>);
-                let of_fields = self::columns(fields, &quote!(#outside::Partial), &marker, runtime);
-                let of_fields: Vec<_> =
-                    of_fields.into_iter().map(|column| Column { visibility: &public, ..column }).collect();
-                let documentation = format!("The columns of [`{ident}::{of}`] in a field of an entity, for filters.");
-                let fresh = vec![quote!(#t::part_column()); of_fields.len()];
-                let (definition, implementations) =
-                    columns_struct(visibility, &own_columns, &documentation, &of_fields, &fresh, false);
-                outer.extend(definition);
-                inner.extend(implementations);
-                inner.extend(quote! {
-                    #[automatically_derived]
-                    impl #t::Fields for #marker {
-                        const INNER: &'static [#t::PropertyInfo] = #own_fields;
-                        const STARTS: &'static [#t::usize] = &#own_starts;
-                    }
-                });
-                let ty = quote!(#own_columns<__E, #outside::At<__E, #outside::In<__P, #ident>, #number>>);
-                columns.push(Column {
-                    visibility: &public,
-                    fact: super::docs::variant_column(ident, of),
-                    docs,
-                    ident: column,
-                    ty,
-                });
-                values.push(quote!(*#t::Fresh::NEW));
-                let get = quote!(match from {
-                    #ident::#of { .. } => #t::Some(from),
-                    _ => #t::None,
-                });
-                let column = quote!(#own_columns<__E, #t::At<__E, #t::In<__P, #ident>, #number>>);
-                let to = Step { ty: &marker, value: &quote!(#ident), column, is_partial: true, get };
-                steps.extend(step(name, &quote!(#ident), &quote!(#ident), &to, at));
-                for (field_at, (field, property)) in stored(fields).enumerate() {
-                    let (name, ty) = (&field.ident, &field.ty);
-                    let column = column_type(field, property, field_at, &quote!(#t::Partial), &marker, ALIAS);
-                    let to = quote!(#ty);
-                    let get = quote!(match from {
-                        #ident::#of { #name, .. } => #t::Some(#name),
-                        _ => #t::None,
-                    });
-                    let to = Step { ty: &to, value: &to, column, is_partial: true, get };
-                    steps.extend(step(&field.name, &marker, &quote!(#ident), &to, field_at));
-                }
-            }
-            VariantData::Unit | VariantData::Other(_) => {}
-        }
+    let (mut columns, mut definitions) = (Vec::new(), TokenStream::new());
+    let (mut items, mut steps) = (TokenStream::new(), TokenStream::new());
+    for code in numbers(variants).filter_map(|(variant, at)| VariantOf { nested, variant, at }.code()) {
+        infos.push(code.info);
+        columns.push(code.column);
+        definitions.extend(code.definition);
+        items.extend(code.items);
+        steps.extend(code.steps);
     }
-    let documentation = format!("The columns of [`{ident}`] in a field of an entity, for filters.");
-    let (definition, implementations) =
-        columns_struct(visibility, &columns_ident, &documentation, &columns, &values, true);
+    let constants = Constants::new("", infos.len());
     let defined = constants.define(&infos);
-    let filters = known.iter().map(|variant| {
-        let (of, name) = (&variant.ident, &variant.name);
-        let function = format_ident!("is_{}", variant.column, span = variant.ident.span());
-        let documentation = format!("Matches rows that have [`{ident}::{of}`].");
-        quote! {
-            #[doc = #documentation]
-            pub fn #function(self) -> #t::Filter<__E> {
-                #t::Filter::of_variant::<__P>(#name)
-            }
-        }
-    });
-    let filters: TokenStream = filters.collect();
-
+    let columns_ident = format_ident!("{ident}Columns", span = Span::call_site());
+    let documentation = format!("The columns of [`{ident}`] in a field of an entity, for filters.");
+    let (definition, implementations) = columns_struct(visibility, &columns_ident, &documentation, &columns, true);
     let (store, load) = (enum_store(variants, &constants), enum_load(variants, &constants, is_open));
     let all = &constants.fields;
     let body = Body { most: quote!(#t::nested::most_of_enum(#all)), store, load };
     let property = property(ident, &columns_ident, &constants, body);
-    let no_lints = no_lints();
-    let fields = variants.iter().flat_map(|variant| match &variant.data {
-        VariantData::Value(field) => std::slice::from_ref(&**field),
-        VariantData::Fields(_, fields) => fields,
-        VariantData::Unit | VariantData::Other(_) => &[],
-    });
-    let checks = checks::of_fields(ident, fields, ALIAS);
+    let checks = checks::of_fields(ident, variants.iter().flat_map(|variant| variant.data.fields()), ALIAS);
     quote! {
         #definition
-        #outer
+        #definitions
         #no_lints
         const _: () = {
             #alias
             #checks
             const __NAMES: &'static [&'static #t::str] = &[#(#names),*];
-            #inner
+            #items
             #defined
             #implementations
             #[automatically_derived]
             impl<__E, __M, __P: #t::Place> #columns_ident<__E, __M, __P> {
-                #filters
+                #(#filters)*
             }
             #property
             #steps
@@ -544,7 +591,21 @@ fn of_enum(nested: &Nested, variants: &[Variant]) -> TokenStream {
     }
 }
 
-/// Returns the number of the first part of each variant with data, and the constants of its fields.
+/// Returns the function that matches the rows of a variant.
+fn variant_filter(of: &Ident, variant: &Variant) -> TokenStream {
+    let Variant { ident, name, column, .. } = variant;
+    let t = ALIAS.here();
+    let function = format_ident!("is_{column}", span = ident.span());
+    let documentation = format!("Matches rows that have [`{of}::{ident}`].");
+    quote! {
+        #[doc = #documentation]
+        pub fn #function(self) -> #t::Filter<__E> {
+            #t::Filter::of_variant::<__P>(#name)
+        }
+    }
+}
+
+/// Returns the variants, with the number of the first part of each that has data.
 fn numbers(variants: &[Variant]) -> impl Iterator<Item = (&Variant, usize)> {
     let mut next = 1;
     variants.iter().map(move |variant| {
@@ -628,22 +689,21 @@ fn enum_load(variants: &[Variant], constants: &Constants, is_open: bool) -> Toke
     }
     let last = known.pop();
     let positions = (0..known.len()).map(Literal::usize_unsuffixed);
-    match other {
-        Some(other) => {
-            let text = local("text");
-            quote! {
-                #t::Ok(match #tag {
-                    #(#t::Ok(#positions) => #known,)*
-                    #t::Ok(_) => #last,
-                    #t::Err(#text) => #other,
-                })
-            }
+    if let Some(other) = other {
+        let text = local("text");
+        quote! {
+            #t::Ok(match #tag {
+                #(#t::Ok(#positions) => #known,)*
+                #t::Ok(_) => #last,
+                #t::Err(#text) => #other,
+            })
         }
-        None => quote! {
+    } else {
+        quote! {
             #t::Ok(match #tag {
                 #(#positions => #known,)*
                 _ => #last,
             })
-        },
+        }
     }
 }

@@ -50,6 +50,17 @@ pub(crate) enum VariantData {
     Other(FieldType),
 }
 
+impl VariantData {
+    /// Returns the fields, of which a value without a name is one.
+    pub(crate) fn fields(&self) -> &[Field] {
+        match self {
+            Self::Value(field) => std::slice::from_ref(&**field),
+            Self::Fields(_, fields) => fields,
+            Self::Unit | Self::Other(_) => &[],
+        }
+    }
+}
+
 impl Nested {
     /// Checks whether a type is stored as several properties, or is meant to be.
     pub(crate) fn is(input: &DeriveInput) -> bool {
