@@ -186,6 +186,11 @@ impl Keys {
         self.given.iter().any(|(name, _)| name == key)
     }
 
+    /// Returns true if a key is another library's word for `partition(…)` or `row(…)`, which [`finish`](Self::finish) reports.
+    pub(crate) fn has_synonym_of_list(&self) -> bool {
+        self.given.iter().any(|(name, _)| synonyms::is_list_of_index(name))
+    }
+
     fn take(&mut self, key: &'static str, errors: &mut Errors) -> Option<Meta> {
         self.known.push(key);
         let first = self.given.iter().position(|(name, _)| name == key)?;
@@ -204,9 +209,14 @@ impl Keys {
         Some(meta)
     }
 
-    /// Takes the name with which the attribute begins, or which contains all other keys: `#[index(name(…))]`. Reports an
-    /// error if the attribute begins with something else.
+    /// Takes the name of an index. Reports an error if the attribute begins with something else, or with the name of the
+    /// query.
     pub(crate) fn name(&mut self, errors: &mut Errors) -> Option<Text> {
+        self.first_name(errors).map(|name| repair::index_name(name, errors))
+    }
+
+    /// Takes the name with which the attribute begins, or which contains all other keys: `#[index(name(…))]`.
+    fn first_name(&mut self, errors: &mut Errors) -> Option<Text> {
         let (value, first) = self.given.first()?;
         match first {
             Meta::List(list) if self.given.len() == 1 && list.path.get_ident().is_some() => {

@@ -1,4 +1,4 @@
-//! Items of attributes in another syntax: names in quotes, `name: value`, `same-partition`, keywords.
+//! Attributes in another syntax: names in quotes, `name: value`, `same-partition`, keywords, an encoding in another place.
 //!
 //! Each is reported with what to write, and is read as that, so that one mistake causes one error.
 
@@ -6,7 +6,8 @@ use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, To
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Lit, LitStr, Meta, Token, ext::IdentExt as _, parse::Parser as _, punctuated::Punctuated};
 
-use crate::{encoding_option::EncodingOption, errors::Errors};
+use super::{ListedField, synonyms};
+use crate::{case::Case, encoding_option::EncodingOption, errors::Errors, text::Text};
 
 /// Place of a list of items, such as `#[row_key(` and `)]`.
 pub(super) struct Place<'a> {
@@ -243,6 +244,67 @@ pub(super) fn repaired(tokens: &TokenStream, place: &Place<'_>, errors: &mut Err
         result.extend(comma.cloned());
     }
     (result, is_repaired)
+}
+
+/// Returns the name of an index. Reports the name of its query, which begins with `by_`.
+pub(super) fn index_name(name: Text, errors: &mut Errors) -> Text {
+    let in_camel_case = || {
+        let rest = name.value.strip_prefix("by").or_else(|| name.value.strip_prefix("By"))?;
+        rest.starts_with(char::is_uppercase).then(|| Case::Snake.variant(rest))
+    };
+    let rest = name.value.strip_prefix("by_").filter(|rest| !rest.is_empty()).map(str::to_owned);
+    let Some(value) = rest.or_else(in_camel_case) else { return name };
+    errors.at(
+        name.span,
+        format_args!("the query of an index is `by_` and its name, here `by_{}`; write `{value}`", name.value),
+    );
+    Text { value, ..name }
+}
+
+impl ListedField {
+    /// Reports an encoding or `each` in the wrong place of an index's key, and returns the field as it is meant. `None` if the
+    /// item names no field. `before` is the last field before it.
+    pub(crate) fn repaired(
+        mut self,
+        before: Option<&str>,
+        is_field: impl Fn(&str) -> bool,
+        has_no_parts: impl Fn(&str) -> bool,
+        errors: &mut Errors,
+    ) -> Option<Self> {
+        if let [field, encoding] = self.path.as_slice()
+            && EncodingOption::named(&encoding.to_string()).is_some()
+            && has_no_parts(&field.to_string())
+        {
+            errors.on(encoding, format_args!("the encoding of a field is in parentheses; write `{field}({encoding})`"));
+            self.path.pop();
+        }
+        let [ident] = self.path.as_slice() else { return Some(self) };
+        let name = ident.unraw().to_string();
+        if is_field(&name) {
+            if let Some(inside) = self.keys.flag("each", errors) {
+                errors.at(inside, format_args!("`each` is written around the field; write `each({ident})`"));
+                self.each.get_or_insert(inside);
+            }
+            return Some(self);
+        }
+        let inside = self.keys.only_name().filter(|inside| is_field(inside));
+        let problem = match (inside, synonyms::encoding(&name), before) {
+            // `reverse(likes)` for `likes(reverse)`.
+            (Some(inside), Some(encoding), _) => {
+                format!("the encoding of a field follows it; write `{inside}({encoding})`")
+            }
+            (Some(inside), None, _) if synonyms::is_part_of_time(&name) => format!(
+                "a key has the values of fields, and computes nothing; store the {name} of `{inside}` in a field of its own"
+            ),
+            (_, Some(encoding), Some(before)) if encoding == name => {
+                format!("the encoding of a field is in parentheses; write `{before}({encoding})`")
+            }
+            _ if name == "each" => "`each` is written around a field; write `each(field)`".to_owned(),
+            _ => return Some(self),
+        };
+        errors.on(ident, problem);
+        None
+    }
 }
 
 fn text(literal: &proc_macro2::Literal) -> Option<LitStr> {

@@ -4,6 +4,10 @@ use crate::encoding_option::EncodingOption;
 
 const KEYS: [&str; 3] = ["partition_key", "row_key", "index"];
 
+/// The words for `partition(…)` and `row(…)`.
+const PARTITION_OF_INDEX: &[&str] = &["pk", "hash_key", "partition_key", "gsi_pk"];
+const ROW_OF_INDEX: &[&str] = &["sk", "row_key", "rk", "gsi_sk"];
+
 /// For some attributes: names, and what to write instead of them.
 const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (&KEYS, &["desc", "descending", "reversed", "inverted", "invert"], "write `reverse`, or `reverse_time` for a time"),
@@ -252,8 +256,8 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
         &["key", "field"],
         "an index on a field is over this field; over others, write it on the struct: `#[index(name, partition(field), row(other))]`",
     ),
-    (&["index"], &["pk", "hash_key", "partition_key", "gsi_pk"], "write `partition(field)`"),
-    (&["index"], &["sk", "row_key", "rk", "gsi_sk"], "write `row(field)`"),
+    (&["index"], PARTITION_OF_INDEX, "write `partition(field)`"),
+    (&["index"], ROW_OF_INDEX, "write `row(field)`"),
     (
         &["index"],
         &["primary", "primary_key"],
@@ -395,6 +399,29 @@ const SYNONYMS: &[(&[&str], &[&str], &str)] = &[
     (&["projection"], &["fields", "columns", "only"], "the projection has the fields of this struct"),
     (&["projection"], &["from", "entity", "table"], "write `of = Post`"),
 ];
+
+/// Returns true for a word for the list of an index's fields.
+pub(super) fn is_list_of_index(name: &str) -> bool {
+    name == "range_key" || PARTITION_OF_INDEX.contains(&name) || ROW_OF_INDEX.contains(&name)
+}
+
+/// Functions on the fields of a key, and the encodings that are meant.
+const ENCODINGS: [(&str, &[&str]); 3] = [
+    ("lowercase", &["lower", "to_lowercase", "lcase"]),
+    ("uppercase", &["upper", "to_uppercase", "ucase"]),
+    ("reverse", &["desc", "descending"]),
+];
+
+/// Returns the encoding that is meant by a function on a field.
+pub(super) fn encoding(name: &str) -> Option<&'static str> {
+    let named = EncodingOption::named(name).map(EncodingOption::name);
+    named.or_else(|| ENCODINGS.iter().find(|(_, names)| names.contains(&name)).map(|(encoding, _)| *encoding))
+}
+
+/// Returns true for a function that computes a part of a time.
+pub(super) fn is_part_of_time(name: &str) -> bool {
+    matches!(name, "month" | "year" | "day" | "hour" | "week" | "date" | "trunc" | "date_trunc")
+}
 
 /// Keys of serde on types.
 const OF_TYPES: [&str; 5] = ["tag", "content", "untagged", "transparent", "repr"];

@@ -22,15 +22,6 @@ use crate::{
 /// The options of an index without a value, other than encodings.
 const FLAGS: [&str; 6] = ["same_partition", "same_table", "unique", "copy", "list", "each"];
 
-/// The beginning of the names of query functions, which is no part of the name of an index.
-const QUERY: &str = "by_";
-
-/// Returns the name of the index if the name is that of its query in another style, such as `byCity`.
-fn camel_query(name: &str) -> Option<String> {
-    let rest = name.strip_prefix("by").or_else(|| name.strip_prefix("By"))?;
-    rest.starts_with(char::is_uppercase).then(|| Case::Snake.variant(rest))
-}
-
 /// Fields, table and primary key of an entity, to which its indexes refer.
 #[derive(Clone, Copy)]
 pub(super) struct Base<'a> {
@@ -142,14 +133,7 @@ impl Index {
         parts: &mut Vec<Field>,
         errors: &mut Errors,
     ) -> Option<Self> {
-        let mut name = keys.name(errors)?;
-        let rest = name.value.strip_prefix(QUERY).filter(|rest| !rest.is_empty()).map(str::to_owned);
-        if let Some(rest) = rest.or_else(|| camel_query(&name.value)) {
-            let message =
-                format_args!("the query of an index is `by_` and its name, here `by_{}`; write `{rest}`", name.value);
-            errors.at(name.span, message);
-            name = Text { value: rest, span: name.span };
-        }
+        let name = keys.name(errors)?;
         if report_missing_name(base, &name, on, on.is_some() && on == before, errors) {
             return None;
         }
@@ -177,8 +161,7 @@ impl Index {
                 None
             }
             None if keys.refuse_list("each", errors) => None,
-            // Keys in the words of other databases, each of which is an error of its own.
-            None if KEYS_ELSEWHERE.iter().any(|key| keys.has(key)) => None,
+            None if keys.has_synonym_of_list() => None,
             None => {
                 let field = field_with_name_of_index(base, &name, errors);
                 field.map(|field| Values::of_field(base, field, scope, &mut keys, errors))
@@ -291,7 +274,7 @@ impl Values {
     /// partitions it is the partition key.
     fn of_field(base: Base<'_>, field: usize, scope: Scope, keys: &mut Keys, errors: &mut Errors) -> Self {
         let each = keys.flag("each", errors);
-        let part = vec![Part { each, ..value(base, field, keys, errors) }];
+        let part = vec![Part { each, ..value(&base.fields[field], field, keys, errors) }];
         match scope {
             Scope::SamePartition => Self { partition: Vec::new(), row: part },
             _ => Self { partition: part, row: Vec::new() },
@@ -331,74 +314,22 @@ impl Values {
 /// Reads `f, g(lowercase)`.
 fn values(base: Base<'_>, list: &List, fields: &mut Vec<Field>, errors: &mut Errors) -> Vec<Part> {
     let is_field = |name: &str| base.fields.iter().any(|field| field.name == name);
-    let mut parts = Vec::new();
-    for ListedField { mut path, each, mut keys } in list.fields("index", is_field, errors) {
-        // A field of a struct may be called `time` or `first` too.
-        let has_no_parts = |name: &Ident| base.fields.iter().any(|field| *name == field.name && field.may_be_key());
-        if let [field, encoding] = path.as_slice()
-            && EncodingOption::named(&encoding.to_string()).is_some()
-            && has_no_parts(field)
-        {
-            errors.on(encoding, format_args!("the encoding of a field is in parentheses; write `{field}({encoding})`"));
-            path.pop();
-        }
-        let [ident] = path.as_slice() else {
-            if let Some(field) = part_at(base, &path, fields, errors) {
-                let (encoding, span) = Encoding::read(&mut keys, errors);
-                keys.finish(errors);
-                let span = span.unwrap_or_else(|| fields[field - base.fields.len()].ty.span());
-                let place = path.last().map_or(span, Ident::span);
-                parts.push(Part { field, encoding, is_index_value: true, each, span, place });
-            }
-            continue;
+    // A field of a struct may be called `time` or `first` too.
+    let has_no_parts = |name: &str| base.fields.iter().any(|field| field.name == name && field.may_be_key());
+    let mut parts: Vec<Part> = Vec::new();
+    for listed in list.fields("index", is_field, errors) {
+        let before = parts.last().and_then(|before| base.fields.get(before.field)).map(|field| field.name.as_str());
+        let Some(listed) = listed.repaired(before, is_field, has_no_parts, errors) else { continue };
+        let ListedField { path, each, mut keys } = listed;
+        let field = match path.as_slice() {
+            [ident] => Field::find(base.fields, ident, errors),
+            path => part_at(base, path, fields, errors),
         };
-        // `reverse(likes)` for `likes(reverse)`.
-        let name = ident.to_string();
-        let encoding = match name.as_str() {
-            "lower" | "to_lowercase" | "lcase" => "lowercase",
-            "upper" | "to_uppercase" | "ucase" => "uppercase",
-            "desc" | "descending" => "reverse",
-            name => name,
-        };
-        if let Some(inside) = keys.only_name()
-            && EncodingOption::named(encoding).is_some()
-            && is_field(inside)
-            && !is_field(&name)
-        {
-            errors.on(ident, format_args!("the encoding of a field follows it; write `{inside}({encoding})`"));
-            continue;
-        }
-        if let Some(inside) = keys.only_name()
-            && ["month", "year", "day", "hour", "week", "date", "trunc", "date_trunc"].contains(&name.as_str())
-            && is_field(inside)
-            && !is_field(&name)
-        {
-            let message = format_args!(
-                "a key has the values of fields, and computes nothing; store the {name} of `{inside}` in a field of its own"
-            );
-            errors.on(ident, message);
-            continue;
-        }
-        if let Some(Field { name: before, .. }) = parts.last().and_then(|before: &Part| base.fields.get(before.field))
-            && EncodingOption::named(&name).is_some()
-            && !is_field(&name)
-        {
-            errors.on(ident, format_args!("the encoding of a field is in parentheses; write `{before}({name})`"));
-            continue;
-        }
-        if ident == "each" && !is_field("each") {
-            errors.on(ident, "`each` is written around a field; write `each(field)`");
-            continue;
-        }
-        if let Some(field) = Field::find(base.fields, ident, errors) {
-            let inside = keys.flag("each", errors);
-            if let Some(inside) = inside {
-                errors.at(inside, format_args!("`each` is written around the field; write `each({ident})`"));
-            }
-            let each = each.or(inside);
-            parts.push(Part { each, place: ident.span(), ..value(base, field, &mut keys, errors) });
-            keys.finish(errors);
-        }
+        let Some(field) = field else { continue };
+        let declared = base.fields.get(field).unwrap_or_else(|| &fields[field - base.fields.len()]);
+        let part = value(declared, field, &mut keys, errors);
+        keys.finish(errors);
+        parts.push(Part { each, place: path.last().map_or(part.place, Ident::span), ..part });
     }
     parts
 }
@@ -495,10 +426,10 @@ fn part_at(base: Base<'_>, path: &[Ident], parts: &mut Vec<Field>, errors: &mut 
     Some(base.fields.len() + at)
 }
 
-/// Returns a field as a part of the index, with the encoding that the keys set.
-fn value(base: Base<'_>, field: usize, keys: &mut Keys, errors: &mut Errors) -> Part {
+/// Returns a field as a part of the index, with the encoding that the keys set. `field` is its position.
+fn value(declared: &Field, field: usize, keys: &mut Keys, errors: &mut Errors) -> Part {
     let (encoding, span) = Encoding::read(keys, errors);
-    let span = span.unwrap_or_else(|| base.fields[field].ty.span());
+    let span = span.unwrap_or_else(|| declared.ty.span());
     Part { field, encoding, is_index_value: true, each: None, span, place: span }
 }
 
@@ -551,9 +482,6 @@ fn report_keys_on_field(list: Option<&List>, errors: &mut Errors) {
         errors.at(list.span(), message);
     }
 }
-
-/// Words of other databases for `partition` and `row`.
-const KEYS_ELSEWHERE: [&str; 8] = ["pk", "sk", "hash_key", "range_key", "partition_key", "row_key", "gsi_pk", "gsi_sk"];
 
 /// Returns the field with the name of the index, for an attribute on the struct without `partition(…)` and `row(…)`.
 fn field_with_name_of_index(base: Base<'_>, name: &Text, errors: &mut Errors) -> Option<usize> {
