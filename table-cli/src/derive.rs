@@ -8,7 +8,8 @@ mod recorded;
 use std::{collections::BTreeMap, fmt::Write as _, io::Write};
 
 use table_runtime::{
-    inventory::{Inventory, RecordedEntity, RecordedLayout},
+    inventory::{Inventory, RecordedEntity},
+    layout::LayoutInfo,
     row::ValueRef,
     transfer::{ReadPart, TableRow},
 };
@@ -104,7 +105,7 @@ impl<'i> Sample<'i> {
             Self { table: derive.table.clone(), recorded: BTreeMap::new(), others: Vec::new(), is_part: false };
         let only = reader.entity();
         for (at, entity) in inventory.entities.iter().enumerate() {
-            let is_in_table = |layout: &RecordedLayout| layout.has_table(&derive.table);
+            let is_in_table = |layout: &LayoutInfo| layout.has_table(&derive.table);
             if only.map_or_else(|| entity.primary().is_some_and(is_in_table), |only| only == at) {
                 sample.recorded.insert(at, (entity, Vec::new()));
             }

@@ -1,12 +1,9 @@
 //! `tables list`.
 
-use std::{collections::BTreeMap, fmt::Write as _, io::Write};
+use std::{collections::BTreeMap, io::Write};
 
 use comfy_table::{Table, presets};
-use table_runtime::{
-    inventory::{Inventory, RecordedKey, RecordedLayout},
-    transfer::ReadPart,
-};
+use table_runtime::{inventory::Inventory, layout::LayoutInfo, transfer::ReadPart};
 
 use crate::{
     failure::Failure,
@@ -53,17 +50,17 @@ pub(crate) async fn list(store: &Store, rows: bool, out: &mut impl Write) -> Res
         for (at, (entity, layout)) in layouts.into_iter().enumerate() {
             let (first, count) = if at == 0 { (name.as_str(), count.as_str()) } else { ("", "") };
             let moved = entity.moved.as_ref().map(|place| format!(", moved to {place}")).unwrap_or_default();
-            let [partition, row] = [&layout.partition, &layout.row].map(|key| key_text(key, layout));
-            let state = format!("{}{moved}", layout.state);
+            let [partition, row] = key_texts(layout);
+            let state = format!("{}{moved}", entity.state(&layout.name));
             printed.add_row([first, count, &entity.name, &layout_text(layout), &state, &partition, &row]);
         }
     }
     // Layouts whose tables do not exist, because nothing was written to them yet or they were deleted.
     for entity in &inventory.entities {
         for layout in entity.layouts.iter().filter(|layout| inventory.tables_of(layout).is_empty()) {
-            let [partition, row] = [&layout.partition, &layout.row].map(|key| key_text(key, layout));
+            let [partition, row] = key_texts(layout);
             let name = format!("{} (missing)", layout.table);
-            let state = layout.state.to_string();
+            let state = entity.state(&layout.name).to_string();
             printed.add_row([name.as_str(), "", &entity.name, &layout_text(layout), &state, &partition, &row]);
         }
     }
@@ -88,22 +85,18 @@ pub(crate) fn print(table: &Table, out: &mut impl Write) -> Result<(), Failure> 
     Ok(())
 }
 
-fn layout_text(layout: &RecordedLayout) -> String {
-    let Some(index) = &layout.index else { return layout.name.clone() };
+fn layout_text(layout: &LayoutInfo) -> String {
+    let Some(index) = &layout.index else { return layout.name.to_string() };
     let unique = if index.unique { ", unique" } else { "" };
     let when = index.when.as_ref().map(|when| format!(", when {}", when.path)).unwrap_or_default();
     format!("{}{unique}{when}", layout.name)
 }
 
-/// Returns a key as `id-{id: pad = 4}`.
-fn key_text(key: &RecordedKey, layout: &RecordedLayout) -> String {
-    let mut text = key.prefix.clone();
-    for (at, part) in key.parts.iter().enumerate() {
-        if at > 0 {
-            text.push(layout.separator.unwrap_or(' '));
-        }
-        // Writing to a `String` never fails.
-        let _ = write!(text, "{part}");
-    }
-    text
+/// Returns the keys as `id-{id: pad = 4}`.
+fn key_texts(layout: &LayoutInfo) -> [String; 2] {
+    let separator = layout.separator.unwrap_or(' ').to_string();
+    layout.keys().map(|(prefix, parts)| {
+        let parts: Vec<_> = parts.iter().map(ToString::to_string).collect();
+        format!("{prefix}{}", parts.join(&separator))
+    })
 }

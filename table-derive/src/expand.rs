@@ -28,7 +28,7 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
     let columns_impls = columns::implementations(&context);
     let implementation = implementation::table_entity(&context);
     let markers = implementation::markers(&context);
-    let check_from = implementation::check_from(&context);
+    let (check_info, check_from) = (implementation::check_info(&context), implementation::check_from(&context));
     let times = implementation::check_times(&context);
     let prefixes = implementation::check_options_of_fields(&context);
     let paths = indexes::check_paths(&context);
@@ -43,6 +43,7 @@ pub(crate) fn entity(entity: &Entity) -> TokenStream {
             #queries
             #columns_impls
             #markers
+            #check_info
             #check_from
             #times
             #prefixes

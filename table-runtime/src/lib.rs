@@ -143,7 +143,8 @@ pub mod row {
 /// What a [`Layout`] consists of.
 pub mod layout {
     pub use crate::model::layout::{
-        Holds, IndexInfo, LayoutInfo, Lifecycle, PartInfo, PropertyInfo, Scope, SliceInfo, SliceUnit, WhenInfo,
+        Holds, IndexInfo, LayoutInfo, Lifecycle, PartInfo, PropertyInfo, Scope, SliceInfo, SliceUnit, StoredField,
+        WhenField, WhenInfo,
     };
     #[doc(inline)]
     pub use table_store::PropertyType;
@@ -271,6 +272,8 @@ pub mod types {
 #[doc(hidden)]
 pub mod __private {
     // Generated code names all of these through one alias, and a path of two names takes the compiler less than one of four.
+    pub use std::borrow::Cow;
+
     pub use core::{
         option::Option::{self, None, Some},
         primitive::*,
@@ -294,8 +297,8 @@ pub mod __private {
                 Pad, Plain, Raw, Reverse, ReverseTime, Scale, Separated, Time, Uppercase, kind,
             },
             layout::{
-                Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, Member, PartInfo, PropertyInfo, PropertyType, Scope,
-                Slice, SliceInfo, SliceUnit, WhenInfo, check_member,
+                Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, Member, PartInfo, PartType, PropertyInfo,
+                PropertyType, Scope, Slice, SliceInfo, SliceUnit, StoredField, WhenField, WhenInfo, check_member,
             },
             lifecycle::{HasBin, SetTime, SoftDelete, Sweepable, is_optional_time, is_time},
             property::{

@@ -152,8 +152,8 @@ fn shown_row(
     let whole = identified.partition.iter().chain(&identified.row).filter(|part| part.is_whole);
     let mut fields: BTreeMap<String, String> = whole.map(|part| (part.field.clone(), part.value.clone())).collect();
     let property = |name: &str| properties.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone());
-    for (field, name) in index.iter().flat_map(|index| &index.pointer) {
-        fields.extend(property(name).map(|value| (field.clone(), value)));
+    for pointer in index.iter().flat_map(|index| &*index.pointer) {
+        fields.extend(property(&pointer.name).map(|value| (pointer.field.to_string(), value)));
     }
     let key = if index.is_some_and(|index| index.holds == Holds::List) {
         let ids = property("IndexedEntities").unwrap_or_default();
@@ -168,7 +168,7 @@ fn shown_row(
         properties,
         values: identified.to_string(),
         entity: identified.entity.name.clone(),
-        index: index.map(|_| identified.layout.name.clone()),
+        index: index.map(|_| identified.layout.name.to_string()),
         leads_to: Vec::new(),
         key,
     }

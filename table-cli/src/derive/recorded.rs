@@ -6,8 +6,8 @@ use std::{
 };
 
 use table_runtime::{
-    inventory::{Inventory, LayoutState, RecordedEntity, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart},
-    layout::{Holds, Scope},
+    inventory::{Inventory, LayoutState, RecordedEntity},
+    layout::{Holds, IndexInfo, LayoutInfo, PartInfo, Scope, StoredField},
     row::ValueRef,
     transfer::TableRow,
 };
@@ -103,11 +103,12 @@ pub(super) fn printed(
 fn paths<'p>(entity: &RecordedEntity, properties: impl Iterator<Item = &'p str>) -> BTreeMap<&'p str, String> {
     let indexes = || entity.layouts.iter().filter_map(|layout| layout.index.as_ref().map(|index| (layout, index)));
     let path = |property: &str| {
-        let parts = indexes().flat_map(|(layout, _)| layout.partition.parts.iter().chain(&layout.row.parts));
+        let parts = indexes().flat_map(|(layout, _)| layout.parts());
         let by_part = parts.filter(|part| part.property.as_deref() == Some(property)).map(|part| &part.field);
-        let included = indexes().flat_map(|(_, index)| &index.included).filter(|(_, name)| *name == property);
+        let included = indexes().flat_map(|(_, index)| &*index.included).filter(|included| included.name == property);
         let named = entity.fields.iter().filter(|field| is_same_name(field, property));
-        by_part.chain(included.map(|(field, _)| field)).chain(named).next().cloned()
+        let recorded = by_part.chain(included.map(|included| &included.field)).map(|field| &**field);
+        recorded.chain(named.map(String::as_str)).next().map(str::to_owned)
     };
     let (mut known, mut others) = (BTreeMap::new(), Vec::new());
     for property in properties {
@@ -133,25 +134,25 @@ fn is_same_name(field: &str, property: &str) -> bool {
 
 impl Fields {
     /// Returns the fields of the primary key. The derive takes the parts of each key in the order of the fields.
-    fn of_primary_key(primary: &RecordedLayout) -> Self {
+    fn of_primary_key(primary: &LayoutInfo) -> Self {
         let mut fields = Self::default();
-        let (partition, row) = (&primary.partition.parts, &primary.row.parts);
-        let in_row = |part: &RecordedPart| row.iter().any(|other| other.field == part.field);
+        let (partition, row) = (&primary.partition, &primary.row);
+        let in_row = |part: &PartInfo| row.iter().any(|other| other.field == part.field);
         let first = partition.iter().take_while(|part| !in_row(part)).count();
         for part in &partition[..first] {
             fields.key_field(part);
         }
-        for part in row {
+        for part in row.iter() {
             let before = partition.iter().position(|other| other.field == part.field).unwrap_or_default();
             for part in partition[..before].iter().chain([part]) {
                 fields.key_field(part);
             }
         }
-        for (attribute, key) in [("partition_key", &primary.partition), ("row_key", &primary.row)] {
-            for (at, part) in key.parts.iter().enumerate() {
+        for (attribute, (prefix, parts)) in ["partition_key", "row_key"].into_iter().zip(primary.keys()) {
+            for (at, part) in parts.iter().enumerate() {
                 let mut options: Vec<_> = encoding(part).into_iter().map(str::to_owned).collect();
-                if at == 0 && !key.prefix.is_empty() {
-                    options.push(format!("prefix = {:?}", key.prefix));
+                if at == 0 && !prefix.is_empty() {
+                    options.push(format!("prefix = {prefix:?}"));
                 }
                 let options = if options.is_empty() { String::new() } else { format!("({})", options.join(", ")) };
                 let field = fields.key_field(part);
@@ -162,8 +163,8 @@ impl Fields {
     }
 
     /// Returns the position of the field of a key part.
-    fn key_field(&mut self, part: &RecordedPart) -> usize {
-        if let Some(known) = self.by_path.get(&part.field) {
+    fn key_field(&mut self, part: &PartInfo) -> usize {
+        if let Some(known) = self.by_path.get(&*part.field) {
             return *known;
         }
         let (rust_type, is_exact) = type_of_kind(&part.kind);
@@ -176,7 +177,7 @@ impl Fields {
             is_optional: false,
             note,
         };
-        self.by_path.insert(part.field.clone(), self.all.len());
+        self.by_path.insert(part.field.to_string(), self.all.len());
         self.all.push(field);
         self.all.len() - 1
     }
@@ -242,7 +243,7 @@ impl Fields {
 
     /// Makes fields enums whose variants are parts of keys, but not recorded: those of the variants that the rows have.
     fn infer_enums(&mut self, inventory: &Inventory, entity: &RecordedEntity, rows: &[TableRow], types: &mut Names) {
-        let parts = entity.layouts.iter().flat_map(|layout| layout.partition.parts.iter().chain(&layout.row.parts));
+        let parts = entity.layouts.iter().flat_map(|layout| layout.parts());
         for part in parts.filter(|part| part.kind == "name" && !part.each) {
             let Some(at) = self.position(part) else { continue };
             let variant = |row: &TableRow| {
@@ -269,20 +270,20 @@ impl Fields {
     fn index(
         &mut self,
         entity: &RecordedEntity,
-        primary: &RecordedLayout,
-        layout: &RecordedLayout,
-        index: &RecordedIndex,
+        primary: &LayoutInfo,
+        layout: &LayoutInfo,
+        index: &IndexInfo,
     ) -> Option<String> {
         let is_same_partition = index.scope == Scope::SamePartition;
         let appended = match (index.unique || index.holds == Holds::List, is_same_partition) {
             (true, _) => 0,
-            (false, true) => primary.row.parts.len(),
-            (false, false) => primary.partition.parts.len() + primary.row.parts.len(),
+            (false, true) => primary.row.len(),
+            (false, false) => primary.partition.len() + primary.row.len(),
         };
-        let own = layout.row.parts.len().saturating_sub(appended);
+        let own = layout.row.len().saturating_sub(appended);
         let mut options = vec![names::with_raw(&layout.name)];
-        let partition = if is_same_partition { &[][..] } else { &layout.partition.parts[..] };
-        let row = &layout.row.parts[..own];
+        let partition = if is_same_partition { &[][..] } else { &layout.partition[..] };
+        let row = &layout.row[..own];
         let on_field = match (partition, row) {
             ([part], []) | ([], [part]) => self.on_field(&layout.name, part),
             _ => None,
@@ -302,12 +303,12 @@ impl Fields {
         options.extend(place_and_content(primary, layout, index));
         options.extend(self.included(entity, layout, index));
         options.extend(self.renames(index));
-        let mut before = match layout.state {
+        let mut before = match entity.state(&layout.name) {
             LayoutState::Ready | LayoutState::Building => "",
             LayoutState::Leaving | LayoutState::Gone => "// It is being dropped: ",
         };
         if let Some(when) = &index.when {
-            let fields: Vec<_> = when.fields.iter().map(|path| self.ident(path)).collect();
+            let fields: Vec<_> = when.fields.iter().map(|field| self.ident(&field.field)).collect();
             options.push(format!("when({}, {})", fields.join(", "), when.path));
             before = "// An index with a function of the program: ";
         }
@@ -322,20 +323,20 @@ impl Fields {
     }
 
     /// Returns the position of the field on which the index of a single part is written; `None` if another field has its name.
-    fn on_field(&mut self, name: &str, part: &RecordedPart) -> Option<usize> {
+    fn on_field(&mut self, name: &str, part: &PartInfo) -> Option<usize> {
         let at = self.position(part)?;
         self.make_elements(at, part);
         (self.all[at].ident == name || self.all.iter().all(|field| field.ident != name)).then_some(at)
     }
 
     /// Returns the position of the field of an index's part.
-    fn position(&self, part: &RecordedPart) -> Option<usize> {
-        let by_property = part.property.as_ref().and_then(|property| self.by_property.get(property));
-        by_property.or_else(|| self.by_path.get(&part.field)).copied()
+    fn position(&self, part: &PartInfo) -> Option<usize> {
+        let by_property = part.property.as_ref().and_then(|property| self.by_property.get(&**property));
+        by_property.or_else(|| self.by_path.get(&*part.field)).copied()
     }
 
     /// Makes a field whose elements are parts a `Vec`.
-    fn make_elements(&mut self, field: usize, part: &RecordedPart) {
+    fn make_elements(&mut self, field: usize, part: &PartInfo) {
         let field = &mut self.all[field];
         if part.each && field.rust_type == "String" {
             let (element, is_exact) = type_of_kind(&part.kind);
@@ -348,34 +349,35 @@ impl Fields {
     }
 
     /// Returns `include(…)`, without what the derive adds by itself: the times that hide the entity, and the elements.
-    fn included(&self, entity: &RecordedEntity, layout: &RecordedLayout, index: &RecordedIndex) -> Option<String> {
-        let is_time = |name: &String| {
+    fn included(&self, entity: &RecordedEntity, layout: &LayoutInfo, index: &IndexInfo) -> Option<String> {
+        let is_time = |name: &str| {
             let times = [&entity.expires, &entity.soft_delete];
-            index.scope == Scope::SamePartition && times.iter().any(|time| time.as_ref() == Some(name))
+            index.scope == Scope::SamePartition && times.iter().any(|time| time.as_deref() == Some(name))
         };
-        let parts = || layout.partition.parts.iter().chain(&layout.row.parts);
-        let is_elements = |name: &String| parts().any(|part| part.each && part.property.as_ref() == Some(name));
-        let named = || index.included.iter().filter(|(_, name)| !is_time(name));
-        let others: Vec<_> = named().filter(|(_, name)| !is_elements(name)).collect();
+        let is_elements = |name: &str| layout.parts().any(|part| part.each && part.property.as_deref() == Some(name));
+        let named = || index.included.iter().filter(|included| !is_time(&included.name));
+        let others: Vec<_> = named().filter(|included| !is_elements(&included.name)).collect();
         // The elements are there only if the attribute names a field.
         let named = if others.is_empty() { named().collect() } else { others };
-        let ident = |(path, name): (&String, &String)| self.ident_of(name).unwrap_or_else(|| self.ident(path));
+        let ident =
+            |included: &StoredField| self.ident_of(&included.name).unwrap_or_else(|| self.ident(&included.field));
         let fields: Vec<_> = named.into_iter().map(ident).collect();
         (index.holds == Holds::Include && !fields.is_empty()).then(|| format!("include({})", fields.join(", ")))
     }
 
     /// Returns `rename(…)` for the properties of the pointer that do not have their usual names.
-    fn renames(&self, index: &RecordedIndex) -> Option<String> {
+    fn renames(&self, index: &IndexInfo) -> Option<String> {
         let usual = |field: &str| format!("IndexedEntity{}", names::pascal(field));
-        let others = index.pointer.iter().filter(|(field, name)| **name != usual(field));
-        let renames: Vec<_> = others.map(|(field, name)| format!("{} = {name:?}", self.ident(field))).collect();
+        let others = index.pointer.iter().filter(|pointer| pointer.name != usual(&pointer.field));
+        let renames: Vec<_> =
+            others.map(|pointer| format!("{} = {:?}", self.ident(&pointer.field), pointer.name)).collect();
         (!renames.is_empty()).then(|| format!("rename({})", renames.join(", ")))
     }
 
     /// Returns a part of an index's key.
-    fn part(&mut self, part: &RecordedPart) -> String {
+    fn part(&mut self, part: &PartInfo) -> String {
         let ident = match self.position(part) {
-            None => part.field.clone(),
+            None => part.field.to_string(),
             Some(at) => {
                 self.make_elements(at, part);
                 self.all[at].ident.clone()
@@ -400,18 +402,16 @@ impl Fields {
     }
 
     /// Returns the options of `#[table(…)]`.
-    fn options(&self, entity: &RecordedEntity, primary: &RecordedLayout, name: &str, rows: &[TableRow]) -> Vec<String> {
+    fn options(&self, entity: &RecordedEntity, primary: &LayoutInfo, name: &str, rows: &[TableRow]) -> Vec<String> {
         let mut options = vec![format!("name = {:?}", primary.table)];
         match &entity.kind {
             Some(kind) => options.push(format!("kind = {kind:?}")),
             None if entity.name != name => options.push(format!("entity = {:?}", entity.name)),
             None => {}
         }
-        let is_constant = |key: &RecordedKey| key.parts.is_empty();
-        for (option, key) in [("partition", &primary.partition), ("row", &primary.row)] {
-            if is_constant(key) {
-                options.push(format!("{option} = {:?}", key.prefix));
-            }
+        let keys = ["partition", "row"].into_iter().zip(primary.keys());
+        for (option, (prefix, _)) in keys.filter(|(_, (_, parts))| parts.is_empty()) {
+            options.push(format!("{option} = {prefix:?}"));
         }
         if let Some(separator) = primary.separator {
             options.push(format!("separator = {:?}", separator.to_string()));
@@ -472,7 +472,7 @@ impl Field {
 }
 
 /// Returns the options of an index that say where its rows are and what they hold, except `include`.
-fn place_and_content(primary: &RecordedLayout, layout: &RecordedLayout, index: &RecordedIndex) -> Vec<String> {
+fn place_and_content(primary: &LayoutInfo, layout: &LayoutInfo, index: &IndexInfo) -> Vec<String> {
     let mut options = Vec::new();
     let is_own_table = layout.table.eq_ignore_ascii_case(&primary.table);
     let default_table = format!("{}By{}", primary.table, names::pascal(&layout.name));
@@ -483,8 +483,8 @@ fn place_and_content(primary: &RecordedLayout, layout: &RecordedLayout, index: &
         (false, false) => options.push(format!("table = {:?}", layout.table)),
     }
     let default_prefix = if is_own_table { format!("{}-", layout.name) } else { String::new() };
-    if layout.row.prefix != default_prefix {
-        options.push(format!("prefix = {:?}", layout.row.prefix));
+    if layout.row_prefix != default_prefix {
+        options.push(format!("prefix = {:?}", layout.row_prefix));
     }
     if index.unique {
         options.push("unique".to_owned());
@@ -516,8 +516,8 @@ fn enum_of<'a>(name: &str, title: &str, variants: impl Iterator<Item = &'a str>)
 }
 
 /// Returns the encoding as the attribute states it.
-fn encoding(part: &RecordedPart) -> Option<&str> {
-    Some(part.encoding.as_str()).filter(|encoding| *encoding != "plain")
+fn encoding(part: &PartInfo) -> Option<&str> {
+    Some(&*part.encoding).filter(|encoding| *encoding != "plain")
 }
 
 /// Returns the type of a field whose key part has this kind, and true if it is the only one.

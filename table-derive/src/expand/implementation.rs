@@ -149,10 +149,9 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let (parameters, arguments, _) = entity.generics.split_for_impl();
     let layouts = entity.layouts().map(|layout| self::layout(context, layout));
     let properties = entity.properties().map(|(field, property)| property_info(context.runtime, field, property));
-    let (name, kind) = (entity.name(), option(entity.kind.as_ref()));
+    let name = entity.name();
     let recorded = entity.kind.as_ref().unwrap_or(&name);
     let was = option(entity.was.as_ref().map(|was| &was.value));
-    let separator = option(types::separator(entity));
     let write_id = entity.write_id;
     let version = Literal::usize_unsuffixed(entity.version.unwrap_or(1));
     let own = Literal::usize_unsuffixed(entity.own_properties());
@@ -175,10 +174,8 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
                     entity: #recorded,
                     layouts: &[#(#layouts),*],
                     fields: #t::nested::checked_in_row(&[#(#properties),*], #own),
-                    kind: #kind,
                     write_id: #write_id,
                     version: #version,
-                    separator: #separator,
                     lifecycle: #lifecycle,
                 },
                 struct_name: #name,
@@ -223,6 +220,14 @@ fn read_older(context: &Context<'_>) -> Option<TokenStream> {
     })
 }
 
+/// Returns a constant that evaluates the description of the entity, which reports names and numbers of properties that a
+/// row cannot have. That of a generic struct is evaluated where it is used.
+pub(super) fn check_info(context: &Context<'_>) -> Option<TokenStream> {
+    let (t, ident) = (context.runtime.here(), &context.entity.ident);
+    let is_concrete = context.entity.generics.params.is_empty();
+    is_concrete.then(|| quote!(const _: &#t::EntityInfo = <#ident as #t::TableEntity>::INFO;))
+}
+
 /// Returns a constant that does not compile if the struct of `from` does not have the same rows. A generic struct is
 /// checked where it is used.
 pub(super) fn check_from(context: &Context<'_>) -> Option<TokenStream> {
@@ -253,24 +258,28 @@ fn layout(context: &Context<'_>, layout: Layout<'_>) -> TokenStream {
         let parts = key.parts.iter().map(|part| {
             let (field, encoding) = (&context.entity.fields[part.field].name, part.encoding.to_string());
             let fits = context.fits(part);
-            let info = quote_spanned!(part.span=> #fits::INFO);
-            let each = part.each.map(|_| quote!(each: true,));
-            quote!(#t::PartInfo { field: #field, encoding: #encoding, #each ..#info })
+            let (ty, each) = (quote_spanned!(part.span=> #fits::PART), part.each.is_some());
+            quote!(#t::PartType::of(#ty, #field, #encoding, #each))
         });
-        quote!(&[#(#parts),*])
+        quote!(#t::Cow::Borrowed(&[#(#parts),*]))
     };
     let (partition, row) = (key(layout.partition), key(layout.row));
     let (partition_prefix, row_prefix) = (layout.partition.prefix(), layout.row.prefix());
     let index = option(layout.index.map(|index| indexes::info(context, layout, index)));
     let slice = option(context.entity.slice.as_ref().map(|slice| self::slice(context, slice)));
+    let kind = context.entity.kind.as_ref().filter(|_| layout.index.is_none());
+    let kind = option(kind.map(|kind| quote!(#t::Cow::Borrowed(#kind))));
+    let separator = option(types::separator(context.entity));
     quote! {
         #t::LayoutInfo {
-            name: #name,
-            table: #table,
-            partition_prefix: #partition_prefix,
+            name: #t::Cow::Borrowed(#name),
+            table: #t::Cow::Borrowed(#table),
+            partition_prefix: #t::Cow::Borrowed(#partition_prefix),
             partition: #partition,
-            row_prefix: #row_prefix,
+            row_prefix: #t::Cow::Borrowed(#row_prefix),
             row: #row,
+            separator: #separator,
+            kind: #kind,
             index: #index,
             slice: #slice,
         }
@@ -282,9 +291,8 @@ fn slice(context: &Context<'_>, slice: &Slice) -> TokenStream {
     let field = &context.entity.fields[slice.field];
     let (name, ty, t) = (&field.name, &field.ty, context.runtime.at(field.ty.span()));
     let unit = Ident::new(&slice.unit.to_string(), Span::call_site());
-    let separator = option(types::separator(context.entity));
     // The compiler reports a field that is not a time at the field's type.
-    quote_spanned!(ty.span()=> #t::SliceInfo::of::<#ty, #t::KindOf<#ty>>(#name, #t::SliceUnit::#unit, #separator))
+    quote_spanned!(ty.span()=> #t::SliceInfo::of::<#ty, #t::KindOf<#ty>>(#name, #t::SliceUnit::#unit))
 }
 
 fn keys(context: &Context<'_>) -> TokenStream {

@@ -33,13 +33,13 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
     let when = option(index.when.as_ref().map(|when| when_info(context, when)));
     let pointer = index.pointer.iter().map(|pointer| {
         let (field, name) = (&context.entity.fields[pointer.field].name, &pointer.name.value);
-        quote!(#t::PropertyInfo::of_index(#field, #name))
+        quote!(#t::StoredField::new(#field, #name, &[]))
     });
     let included = included(context, index).map(|(field, property)| {
         let (ty, strategy) = (&field.ty, strategy_type(property, &field.ty, context.runtime));
         let (t, field, name) = (context.runtime.at(ty.span()), &field.name, &property.name.value);
         quote_spanned! {ty.span()=>
-            #t::PropertyInfo { parts: <#strategy as #t::Store<#ty>>::PARTS, ..#t::PropertyInfo::of_index(#field, #name) }
+            #t::StoredField::new(#field, #name, <#strategy as #t::Store<#ty>>::PARTS)
         }
     });
     let values = values(context, layout).map(|Value { number, property, .. }| {
@@ -52,8 +52,8 @@ pub(super) fn info(context: &Context<'_>, layout: Layout<'_>, index: &Index) -> 
             unique: #unique,
             when: #when,
             holds: #t::Holds::#holds,
-            pointer: &[#(#pointer),*],
-            included_fields: &[#(#included),*],
+            pointer: #t::Cow::Borrowed(&[#(#pointer),*]),
+            included: #t::Cow::Borrowed(&[#(#included),*]),
             values: &[#(#values),*],
         }
     }
@@ -64,7 +64,8 @@ fn when_info(context: &Context<'_>, when: &When) -> TokenStream {
     let t = context.runtime.here();
     let fields = when.fields.iter().map(|condition| &context.entity.fields[condition.field].name);
     let path = dense(&when.path.to_token_stream().to_string());
-    quote!(#t::WhenInfo { fields: &[#(#fields),*], path: #path })
+    let fields = quote!(#t::Cow::Borrowed(&[#(#t::WhenField::new(#fields)),*]));
+    quote!(#t::WhenInfo { fields: #fields, path: #t::Cow::Borrowed(#path) })
 }
 
 /// Returns source code with no other spaces than those between two words. The compiler decides where it writes spaces

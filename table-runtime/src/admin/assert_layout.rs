@@ -1,13 +1,24 @@
 //! `assert_layout!`: compares the layouts of entities with those that files hold.
 
-use std::{env, fmt::Write, fs, io, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    fmt::Write,
+    fs, io,
+    path::Path,
+};
+
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::Value;
 
 use table_store::{
     PropertyType,
     unstable::{Reads, cannot_read, lost_variants, reads, reads_first_part},
 };
 
-use crate::model::layout::{ComparedFields, EntityDescription, Layout, PropertyInfo, leaves, written};
+use crate::model::layout::{
+    ComparedFields, Layout, LayoutChange, LayoutInfo, PropertyInfo, are_siblings, is_in_key, leaves,
+};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
@@ -83,10 +94,8 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
         Err(error) => return Err(format!("{shown} cannot be read: {error}")),
         Ok(stored) => stored,
     };
-    let stored = serde_json::from_str(&stored)
-        .ok()
-        .and_then(EntityDescription::read)
-        .ok_or_else(|| format!("{shown} is no layout; delete it to have it written"))?;
+    let stored: Described =
+        serde_json::from_str(&stored).map_err(|_| format!("{shown} is no layout; delete it to have it written"))?;
     let changes = changes(layout, &stored);
     if changes.is_empty() {
         return Ok(());
@@ -103,18 +112,73 @@ fn compare(layout: &Layout, path: &Path, overwrite: bool) -> Result<(), String> 
     Err(text)
 }
 
+/// What a file holds.
+#[derive(Deserialize)]
+struct Described {
+    layouts: Vec<Value>,
+    #[serde(default, deserialize_with = "unless_damaged")]
+    properties: Vec<DescribedProperty>,
+    #[serde(default)]
+    write_id: bool,
+    #[serde(default, deserialize_with = "unless_damaged")]
+    lifecycle: BTreeMap<String, Option<String>>,
+}
+
+/// A property in a file.
+#[derive(Deserialize)]
+struct DescribedProperty {
+    field: String,
+    name: String,
+    edm: Option<String>,
+}
+
+impl Described {
+    /// Returns the fields that are stored as properties alone, and not in the primary key.
+    fn fields(&self) -> BTreeSet<String> {
+        let primary = self.primary();
+        let fields = self.properties.iter().map(|property| property.field.clone());
+        fields.filter(|field| !is_in_key(primary.as_ref(), field)).collect()
+    }
+
+    fn primary(&self) -> Option<LayoutInfo> {
+        let (primary, _) = LayoutInfo::read(self.layouts.first()?.clone())?;
+        Some(primary).filter(|primary| primary.index.is_none())
+    }
+
+    /// Reads a layout as the catalog records it; `None` if it is damaged.
+    fn read(&self, layout: &Value) -> Option<LayoutInfo> {
+        let property_of = |field: &str| {
+            let property = self.properties.iter().find(|property| property.field == field)?;
+            Some(property.name.clone().into())
+        };
+        let (layout, _) = LayoutInfo::read(layout.clone()).filter(|(_, is_known)| *is_known)?;
+        Some(layout.recorded(self.primary().as_ref(), property_of))
+    }
+
+    /// Returns the options of the lifecycle, such as `expires = At`.
+    fn options(&self) -> impl Iterator<Item = String> {
+        let set = self.lifecycle.iter().filter_map(|(option, property)| Some((option, property.as_ref()?)));
+        set.map(|(option, property)| format!("{option} = {property}"))
+    }
+}
+
+/// Reads a value; the default if it is damaged.
+fn unless_damaged<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(from: D) -> Result<T, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(from)?).unwrap_or_default())
+}
+
 /// Returns the differences from a recorded layout, each with its effect on stored rows.
-fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
+fn changes(layout: &Layout, stored: &Described) -> Vec<String> {
     let mut changes = changes_of_layouts(layout, stored);
     changes.extend(changes_of_properties(layout, stored));
-    let own: Vec<_> = layout.lifecycle.options().collect();
-    for option in own.iter().filter(|option| !stored.lifecycle.contains(option)) {
+    let (own, stored_options): (Vec<_>, Vec<_>) = (layout.lifecycle.options().collect(), stored.options().collect());
+    for option in own.iter().filter(|option| !stored_options.contains(option)) {
         changes.push(format!(
             "`{option}` is new: rows in the entity's partition get the time when `tables.backfill` builds its indexes again, \
              and `create` refuses programs without it"
         ));
     }
-    for option in stored.lifecycle.iter().filter(|option| !own.contains(option)) {
+    for option in stored_options.iter().filter(|option| !own.contains(option)) {
         changes.push(format!(
             "`{option}` is gone: entities that others hide would be visible, and `create` refuses it: see `forget_lifecycle`"
         ));
@@ -127,19 +191,22 @@ fn changes(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
 }
 
 /// Returns the changes of the primary key and of the indexes.
-fn changes_of_layouts(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
-    let (fields, entity) = (ComparedFields { present: layout, stored: &stored.fields_of_properties() }, layout.entity);
+fn changes_of_layouts(layout: &Layout, stored: &Described) -> Vec<String> {
+    let stored_fields = stored.fields();
+    let (fields, entity) = (ComparedFields { present: layout, stored: &stored_fields }, layout.entity);
     let mut changes = Vec::new();
     for info in layout.layouts {
-        let name = info.name;
-        let Some(was) = stored.written_as(name) else {
+        let name = &*info.name;
+        let Some(was) = stored.layouts.iter().find(|was| was["name"] == *name) else {
             changes.push(format!(
                 "the index `{name}` is new: rows that are stored have none in it until `tables.backfill::<{entity}>\
                  (\"{name}\")` has run"
             ));
             continue;
         };
-        let differs = fields.changes(&was, &written(layout, info)).join("; ");
+        let differs = stored.read(was).map_or_else(|| vec![LayoutChange::UNKNOWN], |was| fields.changes(&was, info));
+        let differs: Vec<_> = differs.iter().map(ToString::to_string).collect();
+        let differs = differs.join("; ");
         if differs.is_empty() {
             continue;
         }
@@ -157,8 +224,8 @@ fn changes_of_layouts(layout: &Layout, stored: &EntityDescription) -> Vec<String
         }
     }
     for was in &stored.layouts {
-        let name = &was.name;
-        if layout.layouts.iter().all(|info| info.name != *name) {
+        let name = was["name"].as_str().unwrap_or_default();
+        if layout.layouts.iter().all(|info| info.name != name) {
             changes.push(format!(
                 "the index `{name}` is gone: no write keeps its rows, and `create` refuses that while the index is ready: \
                  run `tables.drop_index::<{entity}>(\"{name}\")`"
@@ -169,7 +236,7 @@ fn changes_of_layouts(layout: &Layout, stored: &EntityDescription) -> Vec<String
 }
 
 /// Returns the changes of the properties that the struct's fields have.
-fn changes_of_properties(layout: &Layout, stored: &EntityDescription) -> Vec<String> {
+fn changes_of_properties(layout: &Layout, stored: &Described) -> Vec<String> {
     let mut changes = Vec::new();
     for leaf in leaves(layout.fields) {
         let (property, name) = (leaf.property, leaf.property.name);
@@ -180,7 +247,7 @@ fn changes_of_properties(layout: &Layout, stored: &EntityDescription) -> Vec<Str
                  the field an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
                  `#[property(rename = \"…\")]`"
             )),
-            None if leaf.required_in().is_some() && stored.has_sibling(property.field) => changes.push(format!(
+            None if leaf.required_in().is_some() && stored.properties.iter().any(|was| are_siblings(&was.field, property.field)) => changes.push(format!(
                 "the property `{name}` is new, and required in its struct or variant: rows that are stored with the other \
                  fields of it cannot be read, and `create` refuses it: make the field an `Option`, \
                  or give it `#[property(default)]`"

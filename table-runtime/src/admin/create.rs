@@ -370,7 +370,7 @@ impl Tables {
         // The rows of other partitions have no times.
         let options = schema.lifecycle.options().filter(|_| layout.is_same_partition());
         let before = facts.required.len();
-        facts.required.extend([layout.name.to_owned()].into_iter().chain(options));
+        facts.required.extend([layout.name.to_string()].into_iter().chain(options));
         if facts.required.len() == before {
             return Ok(true);
         }
@@ -430,24 +430,24 @@ impl Tables {
 }
 
 fn index_building(schema: Schema, layout: &LayoutInfo) -> Error {
-    Error::IndexBuilding { table: schema.table().to_owned(), index: layout.name.to_owned() }
+    Error::IndexBuilding { table: schema.table().to_owned(), index: layout.name.to_string() }
 }
 
 fn index_dropped(schema: Schema, layout: &LayoutInfo) -> Error {
-    Error::IndexDropped { table: schema.table().to_owned(), index: layout.name.to_owned() }
+    Error::IndexDropped { table: schema.table().to_owned(), index: layout.name.to_string() }
 }
 
 /// Checks that a program may have the tables of the entity, and the handle that of the catalog.
 fn check_names(tables: &Tables, schema: Schema) -> Result<()> {
     schema.layouts.iter().try_for_each(|layout| check_name(tables, layout))?;
-    tables.check_table_name(Record::INFO.layouts[0].table)
+    tables.check_table_name(&Record::INFO.layouts[0].table)
 }
 
 /// Checks that a program may have this table, or tables with this name and the digits of a slice.
 pub fn check_name(tables: &Tables, layout: &LayoutInfo) -> Result<()> {
-    limits::check_not_reserved(layout.table)?;
-    let name = layout.slice.as_ref().map(|slice| slice.at(layout.table, Ticks::UNIX_EPOCH).table);
-    tables.check_table_name(name.as_deref().unwrap_or(layout.table))
+    limits::check_not_reserved(&layout.table)?;
+    let name = layout.slice.as_ref().map(|slice| slice.at(&layout.table, Ticks::UNIX_EPOCH).table);
+    tables.check_table_name(name.as_deref().unwrap_or(&layout.table))
 }
 
 #[cfg(all(test, feature = "embedded"))]

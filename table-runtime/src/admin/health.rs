@@ -63,7 +63,7 @@ impl Tables {
     /// ```
     pub async fn health(&self) -> Health {
         let operation =
-            || ObservedOperation { verb: "health", entity: "", table: Head::INFO.layouts[0].table, cost: None };
+            || ObservedOperation { verb: "health", entity: "", table: &Head::INFO.layouts[0].table, cost: None };
         let began = Instant::now();
         let read = observed(self.begin_operation(operation), self.catalog_format()).await;
         let round_trip = began.elapsed();
@@ -98,13 +98,13 @@ impl Tables {
 
     /// Reads the version of the catalog's format; `None` if there is no catalog.
     async fn catalog_format(&self) -> Result<Option<i32>> {
-        let (table, keys) = (Head::INFO.layouts[0].table, Head::keys_of());
-        let head = match self.backend().get(table, &keys.partition_key, &keys.row_key, None).await {
+        let (table, keys) = (&*Head::INFO.layouts[0].table, Head::keys_of());
+        let head = match self.backend().get(&table, &keys.partition_key, &keys.row_key, None).await {
             Err(Error::TableNotFound(_)) | Ok(None) => return Ok(None),
             head => head?,
         };
         let Some(head) = head else { return Ok(None) };
-        let found = entity::read::<Head>(table, head.as_ref())?.format;
+        let found = entity::read::<Head>(&table, head.as_ref())?.format;
         if found > FORMAT { Err(Error::NewerCatalog { found, known: FORMAT }) } else { Ok(Some(found)) }
     }
 }

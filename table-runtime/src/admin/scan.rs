@@ -10,5 +10,5 @@ mod side_by_side;
 pub use place::{Point, ScanPlace};
 pub use place::{RowRange, includes, intersection};
 pub use random::RandomPages;
-pub use section::{ScannedPage, Section, Shard, all_rows, sections, single};
+pub use section::{ScannedPage, Section, Shard, all_rows, sections};
 pub use side_by_side::SideBySide;

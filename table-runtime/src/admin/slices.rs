@@ -95,7 +95,7 @@ impl Tables {
 
     async fn slices_of(&self, layout: &'static LayoutInfo) -> Result<Vec<Slice>> {
         match &layout.slice {
-            Some(slice) => existing_slices(slice, self.backend(), layout.table).await,
+            Some(slice) => existing_slices(slice, self.backend(), &layout.table).await,
             None => Ok(Vec::new()),
         }
     }
@@ -111,7 +111,7 @@ impl Tables {
     #[allow(clippy::needless_pass_by_value, reason = "ranges are passed by value")]
     pub fn drop_slices<E: Sliced>(&self, before: impl SlicesBefore) -> BoxFuture<'_, Result<Vec<Slice>>> {
         let layout = &E::INFO.layouts[0];
-        let field = layout.slice.as_ref().map_or("", |slice| slice.field);
+        let field = layout.slice.as_ref().map_or("", |slice| &slice.field);
         let before = before.ticks().map_err(|problem| layout.key_error(field, problem));
         let running = self.begin_operation(|| Schema::of::<E>().operation("drop_slices"));
         Box::pin(observed(running, async move { self.drop_slices_of(layout, before?).await }))

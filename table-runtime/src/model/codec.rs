@@ -137,13 +137,13 @@ impl<'a> EntityReader<'a> {
     #[inline]
     pub fn partition_key(&self, layout: &'static LayoutInfo) -> Result<KeyReader<'a>> {
         let key = self.context.row.partition_key;
-        KeyReader::new(layout, layout.partition_prefix, layout.partition, key, self.context)
+        KeyReader::new(layout, &layout.partition_prefix, &layout.partition, key, self.context)
     }
 
     /// Returns the row key in a layout, to be read part by part.
     #[inline]
     pub fn row_key(&self, layout: &'static LayoutInfo) -> Result<KeyReader<'a>> {
-        KeyReader::new(layout, layout.row_prefix, layout.row, self.context.row.row_key, self.context)
+        KeyReader::new(layout, &layout.row_prefix, &layout.row, self.context.row.row_key, self.context)
     }
 
     /// Returns a text field of an entity from the key that holds it whole. The text is borrowed unless it has escapes.
@@ -154,9 +154,9 @@ impl<'a> EntityReader<'a> {
         field: &str,
     ) -> Result<Cow<'a, str>> {
         let place = |parts: &[PartInfo]| parts.iter().position(|part| part.field == field && part.holds_text());
-        let (mut key, before) = match place(layout.row) {
+        let (mut key, before) = match place(&layout.row) {
             Some(before) => (self.row_key(layout)?, before),
-            None => (self.partition_key(layout)?, place(layout.partition).unwrap_or(layout.partition.len())),
+            None => (self.partition_key(layout)?, place(&layout.partition).unwrap_or(layout.partition.len())),
         };
         key.skip_to(before, separator)?;
         key.text(separator)

@@ -286,7 +286,7 @@ impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
     /// Returns the properties that have to be read for the column. A field that only the key holds has no name.
     #[doc(hidden)]
     pub const fn selected(self) -> PropertyInfo {
-        PropertyInfo { parts: self.parts(), within: self.within, ..PropertyInfo::of_index("", self.name) }
+        PropertyInfo { parts: self.parts(), within: self.within, ..PropertyInfo::named("", self.name) }
     }
 }
 
@@ -303,7 +303,7 @@ fn load_from_key<E: TableEntity, T>(
         Some(at) => (row.row_key(layout)?, at, layout.row.len()),
     };
     if at > 0 {
-        key.skip_to(at, E::INFO.separator)?;
+        key.skip_to(at, E::INFO.separator())?;
     }
     read(&mut key, at + 1 == count)
 }

@@ -195,7 +195,7 @@ pub fn check_keys<E: TableEntity>(entity: &E, layout: usize, table: &str, row: &
 
 /// Checks that a stored row of an index is one of these rows, which an entity has for the elements of a field.
 fn check_element(
-    info: &LayoutInfo,
+    info: &'static LayoutInfo,
     table: &str,
     row: &RowRef<'_>,
     mut rows: impl Iterator<Item = RowKeys>,
@@ -240,7 +240,7 @@ pub fn properties(entity: &dyn WriteEntity, keys: &RowKeys) -> Result<Properties
     if let Some(version) = version_value(info.version) {
         properties.push(VERSION, version);
     }
-    entity.write_properties(&mut PropertyWriter::new(info.layouts[0].table, keys, &mut properties))?;
+    entity.write_properties(&mut PropertyWriter::new(&info.layouts[0].table, keys, &mut properties))?;
     Ok(properties)
 }
 
@@ -251,8 +251,8 @@ pub fn index_properties(
     keys: &RowKeys,
     mut properties: Properties,
 ) -> Result<Properties> {
-    let table = entity.info().layouts[layout].table;
-    entity.write_index_properties(layout, &mut PropertyWriter::new(table, keys, &mut properties))?;
+    let table = &entity.info().layouts[layout].table;
+    entity.write_index_properties(layout, &mut PropertyWriter::new(&table, keys, &mut properties))?;
     Ok(properties)
 }
 
@@ -591,7 +591,7 @@ pub fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowK
         StoredRow::of_copy(E::INFO, &RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row })
             .read()?
             .entity;
-    check_keys(&entity, layout, E::INFO.layouts[layout].table, &row, true)?;
+    check_keys(&entity, layout, &E::INFO.layouts[layout].table, &row, true)?;
     Ok((keys, entity))
 }
 
@@ -602,14 +602,14 @@ pub fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<(RowK
 /// Another program wrote the row under the key of an element that it does not have.
 pub fn element_keys<E: TableEntity>(layout: usize, row: &RowRef<'_>) -> Result<Vec<RowKeys>> {
     let info = &E::INFO.layouts[layout];
-    let mut keys = ElementKeys::new(info, E::INFO.separator, row)?;
-    match E::element_keys(layout, &mut EntityReader::new(info.table, row), &mut keys)? {
+    let mut keys = ElementKeys::new(info, E::INFO.separator(), row)?;
+    match E::element_keys(layout, &mut EntityReader::new(&info.table, row), &mut keys)? {
         Ok(_) => {
             let rows = keys.finish();
-            check_element(info, info.table, row, rows.iter().cloned())?;
+            check_element(info, &info.table, row, rows.iter().cloned())?;
             Ok(rows)
         }
-        Err(problem) => Err(of_row(info.key_error(info.each().unwrap_or_default(), problem), info.table, row)),
+        Err(problem) => Err(of_row(info.key_error(info.each().unwrap_or_default(), problem), &info.table, row)),
     }
 }
 
@@ -620,7 +620,7 @@ pub fn element_keys<E: TableEntity>(layout: usize, row: &RowRef<'_>) -> Result<V
 pub fn is_known(info: &EntityInfo, name: &str) -> bool {
     match name {
         WRITE_ID => true,
-        KIND if info.kind.is_some() => true,
+        KIND if info.kind().is_some() => true,
         VERSION if info.version > 1 => true,
         name => has_property(info.fields, name),
     }

@@ -18,23 +18,23 @@ mod time_part;
 mod whole;
 
 pub use apart::told_apart;
-pub use change::{ComparedFields, recorded, written};
+pub use change::{ComparedFields, LayoutChange};
 pub use collision::KeyPattern;
 pub use const_str::same_names;
 pub use encoding::{Encoding, lossy_layouts};
 pub use group::{Member, check_member};
 pub use info::{
-    AsRead, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PropertyInfo, Scope, TypeName, WhenInfo,
+    AsRead, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PartType, PropertyInfo, Scope, StoredField,
+    TypeName, WhenField, WhenInfo,
 };
 pub use lifecycle::{Lifecycle, is_always_there, is_optional_time, is_time};
-pub use recorded::{
-    EntityDescription, LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart, RecordedSlice,
-    RecordedWhen,
-};
+pub use recorded::{LayoutState, is_in_key};
 pub use same::{same_kind, same_primary_key, same_table};
 pub use shape::RowShape;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit, is_table_of};
-pub use stored::{Parts, count_of_parts, decisive, field_at, has_property, is_always, joined, part_name, stored};
+pub use stored::{
+    Parts, are_siblings, count_of_parts, decisive, field_at, has_property, is_always, joined, part_name, stored,
+};
 pub use table_store::PropertyType;
 pub use time_part::TimePart;
 pub use whole::{

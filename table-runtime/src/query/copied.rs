@@ -51,7 +51,7 @@ impl<T: TableEntity> Copied<T> {
 
 /// Returns the entity in an index row that holds a copy of it; `None` if the copy has a version that readers skip.
 pub(super) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Result<Option<Copied<E>>> {
-    if E::INFO.skip_newer && entity::newer_version(E::INFO.layouts[layout].table, row, E::INFO.version)?.is_some() {
+    if E::INFO.skip_newer && entity::newer_version(&E::INFO.layouts[layout].table, row, E::INFO.version)?.is_some() {
         return Ok(None);
     }
     let (keys, entity) = entity::read_copy::<E>(layout, row)?;

@@ -172,7 +172,7 @@ where
     const SELECTED: PropertyInfo = PropertyInfo {
         parts: <At<E, P, I> as Place>::PARTS,
         within: <At<E, P, I> as Place>::WITHIN,
-        ..PropertyInfo::of_index("", <At<E, P, I> as Place>::NAME)
+        ..PropertyInfo::named("", <At<E, P, I> as Place>::NAME)
     };
 }
 
@@ -302,7 +302,7 @@ borrowed! {
 #[diagnostic::do_not_recommend]
 impl<'r, T: Lends<Of = str>, S> Borrowed<'r, T, InKey, S> for Cow<'r, str> {
     fn read<E: TableEntity>(_: PropertyName<'static>, field: &str, row: &mut EntityReader<'r>) -> Result<Self> {
-        row.key_text(&E::INFO.layouts[0], E::INFO.separator, field)
+        row.key_text(&E::INFO.layouts[0], E::INFO.separator(), field)
     }
 }
 
@@ -382,7 +382,7 @@ impl FoundRow<'_> {
                 check_lossy_parts(
                     &E::INFO.layouts[0],
                     E::INFO.layout.fields,
-                    E::INFO.separator,
+                    E::INFO.separator(),
                     (self.table, self.row),
                     false,
                 )?;
@@ -399,10 +399,10 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &Fou
     let (layout, row) = (found.layout, *found.row);
     let info = &E::INFO.layouts[layout];
     if info.is_copy() || const { lossy_layouts(E::INFO.layout.layouts) } >> layout & 1 == 1 {
-        check_lossy_parts(info, E::INFO.layout.fields, E::INFO.separator, (info.table, &row), info.is_copy())?;
+        check_lossy_parts(info, E::INFO.layout.fields, E::INFO.separator(), (&info.table, &row), info.is_copy())?;
     }
     if info.is_copy() {
-        entity::check_version::<E>(info.table, &row)?;
+        entity::check_version::<E>(&info.table, &row)?;
     }
     if !found.is_first_of_elements::<E>()? {
         return Ok(false);
@@ -419,18 +419,18 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &Fou
         let row_keys = row.keys();
         let properties = with_values.insert(row.properties.to_properties());
         for (part, name) in values {
-            let key = part_of(info, E::INFO.separator, part, &row)?;
+            let key = part_of(info, E::INFO.separator(), part, &row)?;
             // Another program may have added the property, which some stores return although it was not asked for. The key
             // decides which row it is.
             if properties.get(name).is_some() {
                 *properties = properties.without(name);
             }
-            E::index_value(layout, part, key, &mut PropertyWriter::new(info.table, &row_keys, properties))?;
+            E::index_value(layout, part, key, &mut PropertyWriter::new(&info.table, &row_keys, properties))?;
         }
     }
     let properties = with_values.as_ref().map_or(row.properties, Properties::as_ref);
     let row = RowRef { partition_key: &keys.0, row_key: &keys.1, properties, ..row };
-    let mut reader = EntityReader::new(E::INFO.layouts[0].table, &row).of_index(info);
+    let mut reader = EntityReader::new(&E::INFO.layouts[0].table, &row).of_index(info);
     let projected = <P as Projection<E>>::read(&mut reader)?;
     reader.finish()?;
     give(projected);
@@ -445,10 +445,10 @@ fn part_of<'a>(
     row: &'a RowRef<'a>,
 ) -> Result<KeyReader<'a>> {
     let (prefix, parts, key, before) = match part.checked_sub(layout.partition.len()) {
-        None => (layout.partition_prefix, layout.partition, row.partition_key, part),
-        Some(before) => (layout.row_prefix, layout.row, row.row_key, before),
+        None => (&*layout.partition_prefix, &*layout.partition, row.partition_key, part),
+        Some(before) => (&*layout.row_prefix, &*layout.row, row.row_key, before),
     };
-    let mut reader = KeyReader::new(layout, prefix, parts, key, RowContext { table: layout.table, row })?;
+    let mut reader = KeyReader::new(layout, prefix, parts, key, RowContext { table: &layout.table, row })?;
     reader.skip_to(before, separator)?;
     Ok(reader)
 }

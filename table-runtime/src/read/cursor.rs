@@ -92,6 +92,6 @@ fn describe(layout: &LayoutInfo) -> String {
         parts.join(";")
     };
     let slice = layout.slice.as_ref().map(|slice| format!("{} of {}", slice.unit, slice.field));
-    let (partition, row) = (parts(layout.partition), parts(layout.row));
-    [layout.table, layout.name, &partition, &row, &slice.unwrap_or_default()].join("\n")
+    let (partition, row) = (parts(&layout.partition), parts(&layout.row));
+    [&*layout.table, &*layout.name, &partition, &row, &slice.unwrap_or_default()].join("\n")
 }

@@ -195,23 +195,23 @@ impl PointerReader {
 /// Returns the row keys of the entities in a list, given its first row.
 async fn listed(tables: &Tables, layout: &'static LayoutInfo, mut first: Row) -> Result<Vec<String>> {
     loop {
-        let list::List { mut entities, rows } = list::read(layout.table, first.as_ref())?;
+        let list::List { mut entities, rows } = list::read(&layout.table, first.as_ref())?;
         if rows == 1 {
             return Ok(entities);
         }
         let further = (2..=rows).map(|n| {
             let key = list::nth_key(&first.row_key, n);
             let partition_key = first.partition_key.as_str();
-            async move { tables.reader().get(layout.table, partition_key, &key, None).await }
+            async move { tables.reader().get(&layout.table, partition_key, &key, None).await }
         });
         let further: Vec<_> = stream::iter(further).buffered(CONCURRENCY).try_collect().await?;
-        let reread = tables.reader().get(layout.table, &first.partition_key, &first.row_key, None).await?;
+        let reread = tables.reader().get(&layout.table, &first.partition_key, &first.row_key, None).await?;
         // The list was deleted meanwhile.
         let Some(reread) = reread else { return Ok(Vec::new()) };
         if reread.etag == first.etag {
             for row in further {
                 let row = row.ok_or_else(|| incomplete(layout, &first, rows))?;
-                entities.extend(list::read(layout.table, row.as_ref())?.entities);
+                entities.extend(list::read(&layout.table, row.as_ref())?.entities);
             }
             list::sort(&mut entities);
             return Ok(entities);
@@ -225,5 +225,5 @@ async fn listed(tables: &Tables, layout: &'static LayoutInfo, mut first: Row) ->
 #[cold]
 fn incomplete(layout: &LayoutInfo, first: &Row, rows: usize) -> Error {
     let problem = PropertyProblem { expected: "as many rows of the list".into(), found: rows.to_string() };
-    misfit(first.as_ref().id(layout.table), list::ROWS, problem)
+    misfit(first.as_ref().id(&layout.table), list::ROWS, problem)
 }

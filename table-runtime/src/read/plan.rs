@@ -140,14 +140,14 @@ impl Plan {
             take: None,
             problem: None,
         };
-        plan.partition.push_str(layout.partition_prefix);
-        plan.row.push_str(layout.row_prefix);
+        plan.partition.push_str(&layout.partition_prefix);
+        plan.row.push_str(&layout.row_prefix);
         plan
     }
 
     /// Returns the plan for the rows of a group of which `E` is the master.
     pub fn of_group<E: TableEntity>(visible: Visible) -> Self {
-        let mut plan = Self { visible, group_delimiter: Some(E::INFO.separator.unwrap_or('_')), ..Self::new::<E>(0) };
+        let mut plan = Self { visible, group_delimiter: Some(E::INFO.separator().unwrap_or('_')), ..Self::new::<E>(0) };
         if plan.is_full_key {
             // The items' row keys do not begin with a constant key of the master.
             plan.is_full_key = false;
@@ -191,7 +191,7 @@ impl Plan {
     }
 
     pub fn table(&self) -> &'static str {
-        self.layout().table
+        &self.layout().table
     }
 
     #[cold]
@@ -207,7 +207,7 @@ impl Plan {
     /// Records why the query cannot be run.
     #[cold]
     pub fn refuse(&mut self, problem: String) {
-        let (table, layout) = (self.layout().table.to_owned(), self.layout().name);
+        let (table, layout) = (self.layout().table.to_string(), &self.layout().name);
         self.fail(PlanProblem::Query(Box::new(QueryError::new(table, layout, problem))));
     }
 
@@ -215,7 +215,7 @@ impl Plan {
     #[inline]
     pub fn push_partition<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {
         if let Err(problem) = write_part::<K, N>(value, last, "PartitionKey", &mut self.partition) {
-            self.fail_key(self.layout().partition.get(self.partition_parts).map_or("", |part| part.field), problem);
+            self.fail_key(self.layout().partition.get(self.partition_parts).map_or("", |part| &part.field), problem);
         }
         self.partition_parts += 1;
     }
@@ -231,7 +231,7 @@ impl Plan {
     }
 
     fn row_field(&self) -> &'static str {
-        self.layout().row.get(self.row_parts).map_or("", |part| part.field)
+        self.layout().row.get(self.row_parts).map_or("", |part| &part.field)
     }
 
     /// Adds the beginning of the next part of the row key.
@@ -270,7 +270,7 @@ impl Plan {
     ) {
         let end = KeyEnd { last, delimiter: None };
         let range = key_range::<K, N>(&self.partition, "PartitionKey", bounds, end, descending);
-        let field = self.layout().partition.get(self.partition_parts).map_or("", |part| part.field);
+        let field = self.layout().partition.get(self.partition_parts).map_or("", |part| &part.field);
         let key = self.partition.as_str().to_owned();
         self.partitions = Some(Box::new(self.range_or_nothing(key, field, range)));
         self.partition_parts += 1;
@@ -318,7 +318,7 @@ impl Plan {
                 self.filter = Some(Box::new(both(filter, condition)));
             }
             Ok(_) | Err(column::FilterProblem::TooMany) => {
-                self.fail(PlanProblem::Limit(limits::too_many_comparisons(self.layout().table, all)));
+                self.fail(PlanProblem::Limit(limits::too_many_comparisons(&self.layout().table, all)));
             }
             Err(column::FilterProblem::Value(name, problem)) => {
                 let PropertyProblem { expected, found } = problem;
@@ -411,8 +411,8 @@ impl Plan {
         let select = self.selected(&self.visible.properties_after_filter()).map(Into::into);
         // The pattern is as long as the names of the slices, so the length of the request can be checked.
         let table = match &self.layout().slice {
-            Some(slice) => slice.pattern(self.layout().table).into(),
-            None => self.layout().table.into(),
+            Some(slice) => slice.pattern(&self.layout().table).into(),
+            None => self.layout().table.clone(),
         };
         Scan { table, partitions, rows, filter, select, page: limits::PAGE }
     }
@@ -456,7 +456,7 @@ impl Plan {
                 }
             }
         };
-        let (table, layout) = (self.layout().table.to_owned(), self.layout().name);
+        let (table, layout) = (self.layout().table.to_string(), &self.layout().name);
         Err(Box::new(QueryError::new(table, layout, format!("no shared access signature: {reason}"))).into())
     }
 
@@ -511,7 +511,7 @@ impl Plan {
     pub fn check_set(&self, name: &str) -> Result<()> {
         self.entity.check_versions(name).map_err(|differs| {
             let problem = format!("{differs}: write `modify`, which reads the entity and converts it");
-            Box::new(QueryError::new(self.layout().table.to_owned(), self.layout().name, problem)).into()
+            Box::new(QueryError::new(self.layout().table.to_string(), &self.layout().name, problem)).into()
         })
     }
 
@@ -522,7 +522,7 @@ impl Plan {
         if self.is_lookup() {
             // Included properties are needed only by queries that do not read the entities.
             let pointer = self.layout().index.as_ref().filter(|index| index.holds == Holds::Include);
-            return pointer.map(|index| index.pointer.iter().map(|property| property.name).collect());
+            return pointer.map(|index| index.pointer.iter().map(|property| &*property.name).collect());
         }
         let mut selected = self.select?.of(self.layout());
         if self.layout().holds_elements() {

@@ -56,7 +56,7 @@ impl SelectedProperties {
         let in_key = |name: &str| values(layout).any(|(_, other)| other == name);
         let own = self.names(Some(layout)).into_iter().filter(|name| !in_key(name));
         let pointer = layout.index.as_ref().filter(|_| wants_keys(self.properties));
-        own.chain(pointer.iter().flat_map(|index| index.pointer).map(|property| property.name)).collect()
+        own.chain(pointer.iter().flat_map(|index| &*index.pointer).map(|property| &*property.name)).collect()
     }
 
     /// Checks whether the rows of an index hold all selected properties, those that the filter compares, and `elements`, by

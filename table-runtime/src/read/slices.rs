@@ -44,7 +44,7 @@ impl Slices {
         let part = info.place(layout)?;
         let all = Self {
             info,
-            table: layout.table,
+            table: &layout.table,
             from: None,
             to: None,
             descending: part.descending,
@@ -60,7 +60,8 @@ impl Slices {
         let Some(rest) = info.begun_by(layout, part, row) else { return Some(all) };
         // The beginning of the row keys, up to the time.
         let before = &row[..row.len() - rest.len()];
-        let after = TimeSuffix { delimiter: info.delimiter(), is_last: part.number + 1 == layout.row.len() };
+        let after =
+            TimeSuffix { delimiter: layout.separator.unwrap_or('_'), is_last: part.number + 1 == layout.row.len() };
         let bound = |bound: &Bound<String>, side| moment(bound, side, before, part, after);
         let (from, to) = (bound(&rows.from, Side::From), bound(&rows.to, Side::To));
         let (from, to) = if part.descending { (to, from) } else { (from, to) };

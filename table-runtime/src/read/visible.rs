@@ -76,7 +76,7 @@ impl Kinds {
             Self::One(kind) => (kind, [].as_slice()),
             Self::Group(members) => (None, members),
         };
-        one.into_iter().chain(group.iter().filter_map(|member| member.layout.kind))
+        one.into_iter().chain(group.iter().filter_map(|member| member.layout.kind()))
     }
 
     const fn members(self) -> &'static [Member] {
@@ -89,20 +89,20 @@ impl Kinds {
     const fn is_some(self) -> bool {
         match self {
             Self::One(kind) => kind.is_some(),
-            Self::Group(members) => members[0].layout.kind.is_some(),
+            Self::Group(members) => members[0].layout.kind().is_some(),
         }
     }
 
     /// Checks whether there are more kinds than a filter can compare, so that the kind of each row has to be checked
     /// after it is read.
     const fn are_many(self) -> bool {
-        matches!(self, Self::Group(members) if members[0].layout.kind.is_some() && members.len() > FILTERED_KINDS)
+        matches!(self, Self::Group(members) if members[0].layout.kind().is_some() && members.len() > FILTERED_KINDS)
     }
 }
 
 impl Rules {
     pub const fn of(info: &EntityInfo) -> Self {
-        let Layout { layouts, kind, version, lifecycle, .. } = info.layout;
+        let Layout { layouts, version, lifecycle, .. } = info.layout;
         let newest = if info.skip_newer { Some(version) } else { None };
         let always_expires = match lifecycle.expires {
             // A row of an older version may be without it.
@@ -110,8 +110,8 @@ impl Rules {
             None => false,
         };
         Self {
-            table: layouts[0].table,
-            kinds: Kinds::One(kind),
+            table: layouts[0].table(),
+            kinds: Kinds::One(info.layout.kind()),
             shape: info.shape(),
             newest,
             lifecycle,
@@ -128,7 +128,7 @@ impl Rules {
             at += 1;
         }
         Self {
-            table: members[0].key().table,
+            table: members[0].key().table(),
             kinds: Kinds::Group(members),
             shape: None,
             newest: None,
@@ -168,8 +168,8 @@ impl Visible {
             Kinds::Group(members) => {
                 let key = |member: &Member| {
                     let key = member.key();
-                    let parts: Vec<_> = key.row.iter().map(|part| part.field).collect();
-                    format!("{:?} {}{}", member.layout.kind, key.row_prefix, parts.join(";"))
+                    let parts: Vec<_> = key.row.iter().map(|part| &*part.field).collect();
+                    format!("{:?} {}{}", member.layout.kind(), key.row_prefix, parts.join(";"))
                 };
                 members.iter().map(key).collect::<Vec<_>>().join("\n") + &bin
             }
@@ -355,10 +355,10 @@ impl<'a> Now<'a> {
 
 /// Returns the position of the member of a group to which a row belongs; `None` if it belongs to none.
 pub fn member_of(members: &[Member], table: &str, row: &RowRef<'_>) -> Result<Option<usize>> {
-    if members.iter().any(|member| member.layout.kind.is_some()) {
+    if members.iter().any(|member| member.layout.kind().is_some()) {
         let mut properties = row.properties;
         let found = properties.seek(entity::KIND).map_err(|damage| damaged(table, *row, damage))?;
-        return Ok(members.iter().position(|member| found == member.layout.kind.map(ValueRef::String)));
+        return Ok(members.iter().position(|member| found == member.layout.kind().map(ValueRef::String)));
     }
     let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(row.row_key));
     // A key with more parts also has the shape of a key with fewer parts, whose last part then holds a delimiter, but not

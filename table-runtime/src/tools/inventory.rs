@@ -24,7 +24,7 @@
 //! assert_eq!(inventory.tables, ["Posts", "PostsByTitle", "TableLayouts"]);
 //! let post = &inventory.entities[0];
 //! assert_eq!((post.name.as_str(), post.layouts.len()), ("Post", 2));
-//! assert_eq!((post.layouts[1].name.as_str(), post.layouts[1].state), ("title", LayoutState::Ready));
+//! assert_eq!((&*post.layouts[1].name, post.state("title")), ("title", LayoutState::Ready));
 //!
 //! let key = inventory.identify_keys("Posts", "Marcus", "0007").expect("a row of posts");
 //! assert_eq!(key.to_string(), "author=Marcus id=7");
@@ -43,15 +43,13 @@ use std::collections::BTreeSet;
 
 use table_store::{Result, backend::BackendExt};
 
-pub use crate::model::layout::{
-    LayoutState, RecordedIndex, RecordedKey, RecordedLayout, RecordedPart, RecordedSlice, RecordedWhen,
-};
+pub use crate::model::layout::LayoutState;
 pub use identify::{IdentifiedRow, KeyValue};
 pub use recorded::RecordedEntity;
 
 use crate::{
     client::tables::{Record, Tables},
-    model::entity::TableEntity,
+    model::{entity::TableEntity, layout::LayoutInfo},
 };
 
 /// The tables of a store, and the entities that its catalog records.
@@ -83,14 +81,14 @@ impl Inventory {
     /// Returns the tables that belong to no recorded entity, besides the catalog itself.
     pub fn unrecorded(&self) -> impl Iterator<Item = &str> {
         let is_recorded = |table: &str| {
-            table.eq_ignore_ascii_case(Record::INFO.layouts[0].table)
+            table.eq_ignore_ascii_case(&Record::INFO.layouts[0].table)
                 || self.entities.iter().flat_map(|entity| &entity.layouts).any(|layout| layout.has_table(table))
         };
         self.tables.iter().map(String::as_str).filter(move |table| !is_recorded(table))
     }
 
     /// Returns the layouts whose rows can be in the table, with their entities.
-    pub fn layouts_in<'i>(&'i self, table: &str) -> Vec<(&'i RecordedEntity, &'i RecordedLayout)> {
+    pub fn layouts_in<'i>(&'i self, table: &str) -> Vec<(&'i RecordedEntity, &'i LayoutInfo)> {
         let mut found = Vec::new();
         for entity in &self.entities {
             found.extend(entity.layouts.iter().filter(|layout| layout.has_table(table)).map(|layout| (entity, layout)));
@@ -99,7 +97,7 @@ impl Inventory {
     }
 
     /// Returns the existing tables of a layout: one, or one for each slice.
-    pub fn tables_of<'i>(&'i self, layout: &RecordedLayout) -> Vec<&'i str> {
+    pub fn tables_of<'i>(&'i self, layout: &LayoutInfo) -> Vec<&'i str> {
         self.tables.iter().map(String::as_str).filter(|table| layout.has_table(table)).collect()
     }
 }

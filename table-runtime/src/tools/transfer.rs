@@ -132,15 +132,15 @@ fn is_forbidden(error: &Error) -> bool {
 
 /// Checks whether the table has the name of a catalog: that of the handle.
 fn is_own_catalog(table: &str) -> bool {
-    table.eq_ignore_ascii_case(Record::INFO.layouts[0].table)
+    table.eq_ignore_ascii_case(&Record::INFO.layouts[0].table)
 }
 
 /// Checks whether the table may be the catalog of a prefix. Another program's table may have such a name too, so its rows
 /// decide: see [`is_record`].
 fn may_be_catalog(table: &str) -> bool {
-    let name = Record::INFO.layouts[0].table;
+    let name = &Record::INFO.layouts[0].table;
     let end = table.len().checked_sub(name.len()).and_then(|at| table.get(at..));
-    end.is_some_and(|end| end.eq_ignore_ascii_case(name))
+    end.is_some_and(|end| end.eq_ignore_ascii_case(&name))
 }
 
 /// Checks whether a row is one of a catalog: the head of a table's records, or a record.

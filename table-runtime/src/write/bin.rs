@@ -147,7 +147,7 @@ async fn move_to<E: SoftDelete>(tables: &Tables, plan: &Plan, from: Bin, deleted
 fn unwritable<E: SoftDelete>(entity: &E, problem: PropertyProblem) -> Error {
     let name = E::INFO.layout.lifecycle.soft_delete.unwrap_or_default();
     match entity::keys(entity) {
-        Ok(keys) => codec::unwritable(E::INFO.layouts[0].table, &keys, name, problem),
+        Ok(keys) => codec::unwritable(&E::INFO.layouts[0].table, &keys, name, problem),
         Err(error) => error.into(),
     }
 }

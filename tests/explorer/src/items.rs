@@ -803,7 +803,7 @@ items! {
 /// Returns the values of an item that a layout indexes, each once.
 fn values(layout: &LayoutInfo, fields: &Fields) -> impl Iterator<Item = u32> {
     let Fields { value, other, .. } = *fields;
-    let (first, second) = match layout.name {
+    let (first, second) = match &*layout.name {
         "element" => (value, (other != value).then_some(other)),
         "other" => (other, None),
         _ => (value, None),
@@ -829,7 +829,7 @@ fn lags(layout: &LayoutInfo) -> bool {
 /// Returns the unique values of an item, each with the name of its index.
 fn unique_values<'a>(kind: &'a dyn ItemKind, fields: &'a Fields) -> impl Iterator<Item = (&'static str, u32)> + 'a {
     let unique = kind.layouts().iter().filter(|layout| layout.index.as_ref().is_some_and(|index| index.unique));
-    unique.flat_map(move |layout| values(layout, fields).map(move |value| (layout.name, value)))
+    unique.flat_map(move |layout| values(layout, fields).map(move |value| (&*layout.name, value)))
 }
 
 /// Checks whether a unique index refuses one of these items because of the other.
@@ -888,7 +888,7 @@ pub async fn ready(kind: &dyn ItemKind, tables: &Tables) -> Result<bool> {
 pub async fn fill(kind: &dyn ItemKind, tables: &Tables, pages: usize) -> Result<bool> {
     let mut is_ready = true;
     for layout in &kind.layouts()[1..] {
-        let filled = kind.backfill(tables, layout.name, pages).await?;
+        let filled = kind.backfill(tables, &layout.name, pages).await?;
         ensure!(filled.ready == filled.conflicts.is_empty(), "{filled:?}");
         is_ready &= filled.ready;
     }
@@ -926,7 +926,7 @@ pub async fn store(kind: &dyn ItemKind, reach: Reach, items: &[Fields]) -> Resul
 pub async fn old_store(kind: &dyn ItemKind, reach: Reach, items: &[Fields]) -> Result<Plain> {
     let store = Plain::default().with_reach(reach);
     let tables = store.tables();
-    store.create_table(kind.layouts()[0].table).await?;
+    store.create_table(&kind.layouts()[0].table).await?;
     for fields in items {
         kind.insert_bare(&tables, *fields).await?;
     }

@@ -516,7 +516,7 @@ async fn the_inventory_has_what_create_recorded(store: &Store) -> Result<()> {
     assert_eq!(inventory.unrecorded().next(), None);
     let [entity] = inventory.entities.as_slice() else { return Err(anyhow!("{:?}", inventory.entities)) };
     assert_eq!((entity.name.as_str(), entity.kind.as_deref()), ("note", Some("note")));
-    let names: Vec<_> = entity.layouts.iter().map(|layout| (layout.name.as_str(), layout.state)).collect();
+    let names: Vec<_> = entity.layouts.iter().map(|layout| (&*layout.name, entity.state(&layout.name))).collect();
     assert_eq!(names, [("key", LayoutState::Ready), ("tag", LayoutState::Ready), ("title", LayoutState::Ready)]);
     let mut found = Vec::new();
     for table in ["Notes", "NotesByTitle"] {

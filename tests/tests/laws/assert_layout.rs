@@ -282,15 +282,12 @@ fn a_damaged_file_is_another_layout() -> Result<()> {
 #[test]
 fn another_predicate_of_an_index_is_reported() -> Result<()> {
     let index = "the index `owner` has changed";
-    is_change::<open::Case, urgent::Case>(&[
-        index,
-        "`index.when.path` was \"Self::is_open\" and is \"Self::is_urgent\"",
-    ])?;
-    is_change::<open::Case, always::Case>(&[index, "`index.when` was {", "and is null"])?;
-    is_change::<always::Case, open::Case>(&[index, "`index.when` was null and is {"])?;
+    is_change::<open::Case, urgent::Case>(&[index, "the predicate was `Self::is_open` and is `Self::is_urgent`"])?;
+    is_change::<open::Case, always::Case>(&[index, "the predicate was `Self::is_open` and is gone"])?;
+    is_change::<always::Case, open::Case>(&[index, "the predicate is new: `Self::is_open`"])?;
     let changes = changes::<open::Case, other_condition::Case>()?;
     assert_eq!(changes.len(), 2, "{changes:?}");
-    let text = "`index.when.fields[0].property` was \"Closed\" and is \"Solved\"";
+    let text = "the property of the predicate's first field was `Closed` and is `Solved`";
     ensure!(changes[0].contains(index) && changes[0].contains(text), "{changes:?}");
     ensure!(changes[1].contains("the property `Solved` is new"), "{changes:?}");
     Ok(())
@@ -300,7 +297,7 @@ fn another_predicate_of_an_index_is_reported() -> Result<()> {
 fn a_renamed_property_of_an_indexed_field_is_reported() -> Result<()> {
     let changes_of_owner = changes::<open::Case, renamed_owner::Case>()?;
     let words = [
-        "the index `owner` has changed: `partition[0].property` was \"Owner\" and is \"Keeper\"",
+        "the index `owner` has changed: the property of the partition key's first part was `Owner` and is `Keeper`",
         "the property `Keeper` is new",
         "the property `Owner` is gone",
     ];

@@ -207,7 +207,7 @@ impl Old {
     /// Returns the requests of a backfill, and the number of entities whose rows it wrote.
     async fn backfill<E: Indexed>(&self) -> Result<(usize, usize)> {
         self.count.store(0, Ordering::Relaxed);
-        let filled = self.tables.backfill::<E>(index::<E>().0.name).await?;
+        let filled = self.tables.backfill::<E>(&index::<E>().0.name).await?;
         ensure!(filled.ready == filled.conflicts.is_empty(), "{filled:?}");
         Ok((self.count.load(Ordering::Relaxed), filled.written))
     }
@@ -222,11 +222,11 @@ impl Old {
 
     /// Writes to the first row of the index.
     async fn write<E: Indexed>(&self, action: Action) -> Result<()> {
-        let table = index::<E>().0.table;
-        let rows = self.store.rows(table).await?;
-        let is_of_index = |row: &Row| table != E::INFO.layouts[0].table || !row.row_key.starts_with("id-");
+        let table = &index::<E>().0.table;
+        let rows = self.store.rows(&table).await?;
+        let is_of_index = |row: &Row| *table != E::INFO.layouts[0].table || !row.row_key.starts_with("id-");
         let Row { partition_key, row_key, .. } = rows.into_iter().find(is_of_index).context("a row of the index")?;
-        Ok(self.store.write(table, (&partition_key, &row_key), action).await?)
+        Ok(self.store.write(&table, (&partition_key, &row_key), action).await?)
     }
 }
 

@@ -160,7 +160,7 @@ async fn run(kind: &dyn ItemKind, tables: &Tables, act: Act) -> table_runtime::R
         Act::Repair => kind.repair(tables).await.map(drop),
         Act::Backfill => {
             for layout in &kind.layouts()[1..] {
-                kind.backfill(tables, layout.name, 1).await?;
+                kind.backfill(tables, &layout.name, 1).await?;
             }
             Ok(())
         }
@@ -181,12 +181,12 @@ fn name(kind: &dyn ItemKind, store: &Plain, request: &Request) -> Option<&'stati
     let key = &kind.layouts()[0];
     let is_entity = |group: &Group, operation: &Operation| {
         group.table == key.table
-            && group.partition_key.starts_with(key.partition_prefix)
-            && operation.row_key.starts_with(key.row_prefix)
+            && group.partition_key.starts_with(&*key.partition_prefix)
+            && operation.row_key.starts_with(&*key.row_prefix)
             && kind.layouts()[1..].iter().all(|layout| {
                 layout.table != key.table
                     || layout.row_prefix.is_empty()
-                    || !operation.row_key.starts_with(layout.row_prefix)
+                    || !operation.row_key.starts_with(&*layout.row_prefix)
             })
     };
     let operations: Vec<_> =
@@ -353,7 +353,7 @@ async fn a_late_request_does_what_the_table_says() -> Result<()> {
     let in_steps = in_steps.into_iter().map(|kind| (kind, Reach::Partition));
     let mut effects = Effects::new();
     for (kind, reach) in in_steps.chain(in_one_transaction.map(|kind| (kind, Reach::Store))) {
-        let names = || format!("{:?}", kind.layouts()[1..].iter().map(|layout| layout.name).collect::<Vec<_>>());
+        let names = || format!("{:?}", kind.layouts()[1..].iter().map(|layout| &*layout.name).collect::<Vec<_>>());
         collect(kind, reach, &mut effects).await.with_context(names)?;
     }
     ensure!(effects.keys().all(|(name, _)| REQUESTS.contains(name)), "{effects:?}");

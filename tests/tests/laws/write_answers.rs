@@ -274,7 +274,7 @@ impl Run {
             self.direct.insert(&E::new(2, NEW)).await?;
         }
         if event == Event::Pending {
-            self.store_pending(E::INFO.layouts[0].table).await?;
+            self.store_pending(&E::INFO.layouts[0].table).await?;
         }
         Ok(stored)
     }
@@ -335,7 +335,7 @@ async fn told<E: Account>(reach: Reach, event: Event, entrance: Entrance, verb: 
     let stored = run.begin::<E>(event, verb).await?;
     let (mut has_happened, mut before) = (false, run.seen::<E>().await?);
     let told = drive(&run.schedule, write(&run.tables, entrance, verb, stored), async |request| {
-        if !has_happened && is_commit(E::INFO.layouts[0].table, request) {
+        if !has_happened && is_commit(&E::INFO.layouts[0].table, request) {
             has_happened = true;
             run.happen::<E>(event).await;
             before = run.seen::<E>().await.expect("the store answers");

@@ -331,7 +331,7 @@ macro_rules! versions {
 
 async fn backfill<T: Numbered>(tables: &Tables) -> table_runtime::Result<()> {
     for layout in T::layout().layouts.iter().skip(1) {
-        let filled = tables.backfill::<T>(layout.name).await?;
+        let filled = tables.backfill::<T>(&layout.name).await?;
         assert!(filled.ready, "{filled:?}");
     }
     Ok(())
@@ -805,8 +805,9 @@ impl Pair {
         self.sees(*new, &all).await?;
         self.sees(*old, &all).await?;
         self.finds(*old, &all).await?;
-        let names =
-            |version: &Version| -> BTreeSet<_> { version.program.layouts().iter().map(|layout| layout.name).collect() };
+        let names = |version: &Version| -> BTreeSet<_> {
+            version.program.layouts().iter().map(|layout| &*layout.name).collect()
+        };
         let is_retimed = is_retimed(*old, *new);
         let is_ready = names(new).is_subset(&names(old)) && !is_retimed;
         ensure!(self.finds(*new, &all).await? || !is_ready, "the index is ready");

@@ -334,7 +334,7 @@ async fn start<V: Version>(stage: &Stage, number: usize, demotes: bool) -> bool 
 async fn build<V: Version>(stage: &Stage) -> Option<bool> {
     let mut backfill = stage.tables.backfill::<V>("value").into_future();
     // The records of each table are read by one request.
-    let tables: HashSet<_> = V::INFO.layouts.iter().map(|layout| layout.table).collect();
+    let tables: HashSet<_> = V::INFO.layouts.iter().map(|layout| &*layout.table).collect();
     let mut polls = 0;
     let filled = poll_fn(|context| {
         if (1..=tables.len()).contains(&polls) && stage.look(|store| is_any_running(store, Running::V1)) {

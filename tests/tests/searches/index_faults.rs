@@ -383,10 +383,11 @@ async fn every_write_succeeds_after_a_fault(kind: &dyn ItemKind, reach: Reach) -
 
 /// Deletes all index rows and the records of the indexes.
 async fn strip(kind: &dyn ItemKind, store: &Plain) -> Result<()> {
-    let LayoutInfo { table: entities, partition_prefix, row_prefix, .. } = kind.layouts()[0];
+    let LayoutInfo { table: entities, partition_prefix, row_prefix, .. } = &kind.layouts()[0];
     for (table, row) in store.rows() {
-        let is_entity =
-            table == entities && row.partition_key.starts_with(partition_prefix) && row.row_key.starts_with(row_prefix);
+        let is_entity = table == *entities
+            && row.partition_key.starts_with(&**partition_prefix)
+            && row.row_key.starts_with(&**row_prefix);
         if !is_entity {
             let operations = vec![Operation { row_key: row.row_key, action: Action::Delete(IfMatch::Any) }];
             store.execute_group(&Group { table: table.into(), partition_key: row.partition_key, operations }).await?;
@@ -398,7 +399,7 @@ async fn strip(kind: &dyn ItemKind, store: &Plain) -> Result<()> {
 
 async fn fill(kind: &dyn ItemKind, tables: &Tables) -> table_runtime::Result<()> {
     for layout in &kind.layouts()[1..] {
-        kind.backfill(tables, layout.name, 1).await?;
+        kind.backfill(tables, &layout.name, 1).await?;
     }
     Ok(())
 }

@@ -223,7 +223,7 @@ macro_rules! item {
                 fn backfill<'t>(&self, tables: &'t Tables) -> Answer<'t, ()> {
                     Box::pin(async move {
                         for layout in Item::layout().layouts.iter().skip(1) {
-                            tables.backfill::<Item>(layout.name).await?;
+                            tables.backfill::<Item>(&layout.name).await?;
                         }
                         Ok(())
                     })

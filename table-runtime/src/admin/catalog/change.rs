@@ -35,7 +35,7 @@ impl CatalogChange {
 impl Tables {
     /// Creates the table of the catalog. Returns true if it was missing.
     pub(crate) async fn create_catalog(&self) -> Result<bool> {
-        self.backend().create_table(Record::INFO.layouts[0].table).await
+        self.backend().create_table(&Record::INFO.layouts[0].table).await
     }
 
     /// Writes a change in one transaction, on the condition that the catalog has not changed since it was read. If the
@@ -109,8 +109,8 @@ impl Tables {
     /// # Errors
     /// Returns an error if no attempt is left.
     pub(crate) async fn pause_catalog(&self, delays: &mut pacing::Delays) -> Result<()> {
-        let (table, keys) = (Head::INFO.layouts[0].table, Head::keys_of());
-        let lost = Error::ConditionNotMet(RowId::of(table, &keys).into());
+        let (table, keys) = (&*Head::INFO.layouts[0].table, Head::keys_of());
+        let lost = Error::ConditionNotMet(RowId::of(&table, &keys).into());
         pacing::wait(self.backend(), delays, lost).await
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
 use table_store::{
     ETag, Error, Result,
     error::{LayoutChangedError, MissingIndexError, QueryError, RowsCollideError},
@@ -19,9 +18,8 @@ use crate::{
     model::{
         entity::{Stored, VERSION, version_value},
         layout::{
-            ComparedFields, EntityDescription, KeyPattern, Layout, LayoutInfo, Leaf, Lifecycle, PropertyInfo,
-            PropertyType, RecordedLayout, has_property, is_table_of, leaves, recorded, recorded_wholes, told_apart,
-            written,
+            ComparedFields, KeyPattern, Layout, LayoutChange, LayoutInfo, Leaf, Lifecycle, PropertyInfo, PropertyType,
+            has_property, is_table_of, leaves, recorded_wholes, told_apart,
         },
     },
     write::index::{Schema, lifecycle_changed},
@@ -127,7 +125,7 @@ impl<'a> Comparison<'a> {
         if layout.index.is_none() {
             return primary;
         }
-        self.index(primary.map_or(self.schema.entity, |primary| &primary.entity), layout.name)
+        self.index(primary.map_or(self.schema.entity, |primary| &primary.entity), &layout.name)
     }
 
     /// Returns the recorded indexes of the entity, in quotation marks.
@@ -146,10 +144,10 @@ impl<'a> Comparison<'a> {
             self.check_state(primary)?;
         }
         for layout in self.schema.layouts {
-            let is_own = |table: &String| is_table_of(table, layout.table, layout.slice.is_some());
+            let is_own = |table: &String| is_table_of(table, &layout.table, layout.slice.is_some());
             let is_deleted = |record: &ReadRecord| record.facts.dropping.iter().any(is_own);
             if self.catalog.records.iter().any(is_deleted) {
-                return Err(Error::TableBeingDeleted(layout.table.to_owned().into()));
+                return Err(Error::TableBeingDeleted(layout.table.to_string().into()));
             }
         }
         Ok(())
@@ -185,7 +183,7 @@ impl<'a> Comparison<'a> {
         let (name, mut change, mut ready) = (known.name.clone(), CatalogChange::default(), Vec::new());
         let mut waits = false;
         for layout in self.schema.layouts.iter().skip(1) {
-            let found = self.index(&name, layout.name).filter(|record| known.keeps(record));
+            let found = self.index(&name, &layout.name).filter(|record| known.keeps(record));
             if let Some(record) = found {
                 let is_retimed = self.is_retimed(layout, record, &known.facts);
                 if !is_retimed {
@@ -253,7 +251,7 @@ impl<'a> Comparison<'a> {
         }
         for layout in self.schema.layouts {
             let is_other = |record: &&ReadRecord| {
-                record.table.eq_ignore_ascii_case(layout.table) && !self.is_own(record, &known.name)
+                record.table.eq_ignore_ascii_case(&layout.table) && !self.is_own(record, &known.name)
             };
             for record in self.kept(known).filter(is_other) {
                 check_collision(layout, record)?;
@@ -380,10 +378,13 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns the differences between a recorded layout and the program's.
-    fn changes(&self, layout: &LayoutInfo, record: &Record) -> Vec<String> {
+    fn changes(&self, layout: &LayoutInfo, record: &ReadRecord) -> Vec<LayoutChange> {
+        if !record.is_readable {
+            return vec![LayoutChange::UNKNOWN];
+        }
         let none = BTreeSet::new();
         let stored = self.primary().map_or(&none, |primary| &primary.facts.fields);
-        ComparedFields { present: &self.schema, stored }.changes(&record.layout_json(), &written(&self.schema, layout))
+        ComparedFields { present: &self.schema, stored }.changes(&record.layout, layout)
     }
 
     fn changed(&self, layout: &'static str, entity: &str, changes: String, advice: String) -> Error {
@@ -424,7 +425,7 @@ impl<'a> Comparison<'a> {
             let advice = "keep the layout (`#[row_key(prefix = \"…\")]` keeps the beginning of its row keys), or give the \
                           changed struct another table or name and move the rows with `tables.migrate::<Old, New>()`; an \
                           entity of another kind in the same table needs a kind or a prefix of its own";
-            return Err(self.changed(KEY, &record.entity, changes.join("; "), advice.to_owned()));
+            return Err(self.changed(KEY, &record.entity, joined(&changes), advice.to_owned()));
         }
         let recorded = facts.properties.get(&self.schema.version);
         for property in self.schema.properties() {
@@ -467,7 +468,7 @@ impl<'a> Comparison<'a> {
         let (other, entity) = (&record.entity, self.schema.entity);
         let mut changes =
             vec![format!("`{entity}` is not recorded, and its rows could not be told apart from those of `{other}`")];
-        changes.extend(self.changes(&self.schema.layouts[0], record));
+        changes.extend(self.changes(&self.schema.layouts[0], record).iter().map(ToString::to_string));
         let advice = format!(
             "if `{entity}` is the entity that was called `{other}`, write `#[table(was = \"{other}\")]`; if both are \
                  in the table, give each of them a kind, with `#[table(kind)]`, or a prefix of its own, with \
@@ -516,8 +517,8 @@ impl<'a> Comparison<'a> {
     /// The prefix that an index in the own table gives to the row keys does not count: the struct may be the recorded one
     /// with another name and its first index.
     fn is_told_apart(&self, record: &ReadRecord) -> bool {
-        let (own, was) = (recorded(&self.schema, &self.schema.layouts[0]), &record.layout);
-        told_apart(&own, was) && !differ_in_implied_prefix(&own, was)
+        let (own, was) = (&self.schema.layouts[0], &record.layout);
+        told_apart(own, was) && !differ_in_implied_prefix(own, was)
     }
 
     /// Checks that no rows are at the place to which a migration moves entities. Returns what has to be looked up for it.
@@ -548,8 +549,9 @@ impl<'a> Comparison<'a> {
                 && !optional.is_some_and(|optional| optional.contains(name))
         };
         // A field of the key is read from the key.
-        let parts = || self.schema.layouts[0].partition.iter().chain(self.schema.layouts[0].row);
-        let is_in_key = |property: &PropertyInfo| parts().any(|part| part.field == property.field && !part.is_lossy());
+        let is_in_key = |property: &PropertyInfo| {
+            self.schema.layouts[0].parts().any(|part| part.field == property.field && !part.is_lossy())
+        };
         let leaves = leaves(self.schema.fields);
         let new_part =
             leaves.iter().find(|leaf| recorded.is_some_and(|recorded| lacks_part(leaf, recorded, &facts, version)));
@@ -615,9 +617,9 @@ impl<'a> Comparison<'a> {
     /// Checks whether the table of an index was there before this program, although no record names it: it may have rows
     /// that are older than all records.
     pub fn may_be_left(&self, layout: &LayoutInfo) -> bool {
-        let is_recorded = |record: &ReadRecord| record.table.eq_ignore_ascii_case(layout.table);
+        let is_recorded = |record: &ReadRecord| record.table.eq_ignore_ascii_case(&layout.table);
         !layout.table.eq_ignore_ascii_case(self.schema.table())
-            && !self.is_new(layout.table)
+            && !self.is_new(&layout.table)
             && !self.catalog.records.iter().any(is_recorded)
     }
 
@@ -635,7 +637,7 @@ impl<'a> Comparison<'a> {
             Some(false) => Some(state),
         };
         let Some(record) = found else {
-            let has_rows = self.looked.filled.as_ref().is_some_and(|filled| filled.contains(&layout.table));
+            let has_rows = self.looked.filled.as_ref().is_some_and(|filled| filled.contains(&&*layout.table));
             return Ok(match primary {
                 // A program without the index may be writing entities.
                 Some(_) => Some(State::Building),
@@ -645,9 +647,9 @@ impl<'a> Comparison<'a> {
                 None => unless_entities(State::Building),
             });
         };
-        Ok(match (record.state, self.absent.is_missing(own_table), self.absent.is_missing(layout.table)) {
+        Ok(match (record.state, self.absent.is_missing(own_table), self.absent.is_missing(&layout.table)) {
             (State::Gone, ..) => {
-                let (table, index) = (own_table.to_owned(), layout.name.to_owned());
+                let (table, index) = (own_table.to_owned(), layout.name.to_string());
                 return Err(Error::IndexDropped { table, index });
             }
             // Neither has rows.
@@ -673,7 +675,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Checks whether an index is recorded with other times that hide the entity in its rows, and with no other difference.
-    fn is_retimed(&self, layout: &LayoutInfo, record: &Record, facts: &Facts) -> bool {
+    fn is_retimed(&self, layout: &LayoutInfo, record: &ReadRecord, facts: &Facts) -> bool {
         let is_same = facts.lifecycle() == self.schema.lifecycle;
         // A copy has the times as it has every property. A program that does not know them writes copies without them.
         if layout.is_copy() && layout.is_same_partition() && !is_same {
@@ -683,10 +685,7 @@ impl<'a> Comparison<'a> {
             return false;
         }
         let times: Vec<_> = facts.lifecycle().properties().chain(self.schema.lifecycle.properties()).collect();
-        let none = BTreeSet::new();
-        let stored = self.primary().map_or(&none, |primary| &primary.facts.fields);
-        let [was, is] = [record.layout_json(), written(&self.schema, layout)].map(|json| without_times(json, &times));
-        ComparedFields { present: &self.schema, stored }.changes(&was, &is).is_empty()
+        self.changes(layout, record).iter().all(|change| change.is_of_times(&times))
     }
 
     /// Returns the record of an index that has other times in its rows from now on, and whether the caller has to wait: the
@@ -701,26 +700,26 @@ impl<'a> Comparison<'a> {
                 let state = if state == State::Leaving && !lacks_times { state } else { State::Building };
                 let mut record = with_state(record, state);
                 record.starts = record.starts.saturating_add(1);
-                record.layout = written(&self.schema, layout).to_string();
+                record.layout = self.recorded_text(layout);
                 (Some(record), false)
             }
         }
     }
 
     /// Checks the layout of a recorded index.
-    pub fn check_index(&self, layout: &'static LayoutInfo, record: &Record) -> Result<()> {
+    pub fn check_index(&self, layout: &'static LayoutInfo, record: &ReadRecord) -> Result<()> {
         let changes = self.changes(layout, record);
         if changes.is_empty() {
             return Ok(());
         }
         let advice = "keep the layout (`rename(…)` keeps the names of a pointer's properties), or give the changed index \
                       another name, `backfill` it, and drop this one with `drop_index` when no program has it";
-        Err(self.changed(layout.name, &record.entity, changes.join("; "), advice.to_owned()))
+        Err(self.changed(&layout.name, &record.entity, joined(&changes), advice.to_owned()))
     }
 
     /// Checks that rows without a property are read as before, as far as the index depends on it.
     fn check_defaults(&self, layout: &'static LayoutInfo, facts: &Facts, entity: &str) -> Result<()> {
-        let Some(recorded) = facts.defaults.get(layout.name) else { return Ok(()) };
+        let Some(recorded) = facts.defaults.get(&*layout.name) else { return Ok(()) };
         let depends = |default: &str| {
             let property = default.split_once(' ').map_or(default, |(property, _)| property);
             depends_on(&self.schema, layout, property)
@@ -739,7 +738,7 @@ impl<'a> Comparison<'a> {
             );
             let advice = "keep the default; or, when no program has the index, drop it with `drop_index`, and `backfill` it \
                           again";
-            return Err(self.changed(layout.name, entity, change, advice.to_owned()));
+            return Err(self.changed(&layout.name, entity, change, advice.to_owned()));
         }
         Ok(())
     }
@@ -807,11 +806,11 @@ impl<'a> Comparison<'a> {
         waits: bool,
         change: &CatalogChange,
     ) -> Facts {
-        let Layout { entity, layouts, fields, kind, version, .. } = self.schema.layout;
+        let Layout { entity, layouts, fields, version, .. } = self.schema.layout;
         if !facts.names.iter().any(|name| name == entity) {
             facts.names.push(entity.to_owned());
         }
-        if kind.is_some() {
+        if self.schema.kind().is_some() {
             facts.structs.insert(self.schema.struct_name.to_owned());
         }
         let is_forgotten = |index: &str| {
@@ -834,13 +833,13 @@ impl<'a> Comparison<'a> {
             (facts.expires, facts.soft_delete) = (expires.map(str::to_owned), soft_delete.map(str::to_owned));
         }
         for layout in layouts.iter().skip(1) {
-            facts.indexes.insert(layout.name.to_owned(), layout.table.to_ascii_lowercase());
+            facts.indexes.insert(layout.name.to_string(), layout.table.to_ascii_lowercase());
             if change.inserted.iter().any(|record| record.name == layout.name) {
-                facts.defaults.remove(layout.name);
+                facts.defaults.remove(&*layout.name);
             }
             let defaults = defaults(&self.schema, layout);
             if !defaults.is_empty() {
-                let recorded = facts.defaults.entry(layout.name.to_owned()).or_default();
+                let recorded = facts.defaults.entry(layout.name.to_string()).or_default();
                 for (property, value) in defaults {
                     recorded.entry(property).or_insert(value);
                 }
@@ -874,7 +873,7 @@ impl<'a> Comparison<'a> {
                 recorded.entry(path).and_modify(|was| was.join(&whole)).or_insert(whole);
             }
         }
-        facts.fields.extend(EntityDescription::of(&self.schema).fields_of_properties());
+        facts.fields.extend(self.schema.fields_of_properties());
         facts
     }
 
@@ -882,26 +881,24 @@ impl<'a> Comparison<'a> {
         version.entity_table.eq_ignore_ascii_case(self.schema.table()) && names.contains(&version.entity)
     }
 
+    /// Returns what is recorded of a layout, as JSON.
+    fn recorded_text(&self, layout: &LayoutInfo) -> String {
+        // Cannot fail: a layout holds only text, numbers and bools.
+        serde_json::to_string(&self.schema.recorded(layout)).unwrap_or_default()
+    }
+
     fn new_record(&self, layout: &LayoutInfo, entity: &str, state: State) -> Record {
         // The service ignores case in the names of tables.
-        let [table, entity_table] = [layout.table, self.schema.table()].map(str::to_ascii_lowercase);
-        let (entity, name) = (entity.to_owned(), layout.name.to_owned());
-        let layout = written(&self.schema, layout).to_string();
+        let [table, entity_table] = [&*layout.table, self.schema.table()].map(str::to_ascii_lowercase);
+        let (entity, name) = (entity.to_owned(), layout.name.to_string());
+        let layout = self.recorded_text(layout);
         Record { table, entity_table, entity, name, layout, state, starts: 0, facts: None }
     }
 }
 
-/// Returns the record of an index as if its rows held none of these times.
-fn without_times(mut layout: Value, times: &[&str]) -> Value {
-    let Some(index) = layout.get_mut("index").and_then(Value::as_object_mut) else { return layout };
-    let Some(included) = index.get_mut("included").and_then(Value::as_array_mut) else { return layout };
-    let is_time =
-        |property: &Value| property.get("name").and_then(Value::as_str).is_some_and(|name| times.contains(&name));
-    included.retain(|property| !is_time(property));
-    if included.is_empty() && index.get("holds").is_some_and(|holds| holds == "Include") {
-        index.insert("holds".to_owned(), "Pointer".into());
-    }
-    layout
+/// Returns the texts of changes.
+fn joined(changes: &[LayoutChange]) -> String {
+    changes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Checks whether a property is required in an `Option`, a variant or a struct with a default, and recorded programs write that
@@ -944,28 +941,23 @@ const PROPERTIES: &str = "properties";
 
 /// Checks that rows of the layout cannot have the keys of another entity's rows in the same table.
 fn check_collision(layout: &'static LayoutInfo, record: &ReadRecord) -> Result<()> {
-    if record.facts.dropped || !KeyPattern::recorded(&record.layout).may_collide(KeyPattern::of(layout)) {
+    if record.facts.dropped || !KeyPattern::of(&record.layout).may_collide(KeyPattern::of(layout)) {
         return Ok(());
     }
-    let (table, layout) = (layout.table.to_owned(), layout.name);
+    let (table, layout) = (layout.table.to_string(), &*layout.name);
     let (entity, other_layout) = (record.entity.clone(), record.name.clone());
     Err(Box::new(RowsCollideError::new(table, layout, entity, other_layout)).into())
 }
 
 /// Checks whether two primary keys without kinds have the same parts, and differ in the prefix `{field}-` of one of them.
-fn differ_in_implied_prefix(one: &RecordedLayout, other: &RecordedLayout) -> bool {
-    let implied =
-        |key: &RecordedLayout| key.row.parts.first().map(|part| format!("{}-", part.field)).unwrap_or_default();
-    let is_implied = |with: &RecordedLayout, without: &RecordedLayout| {
-        with.row.prefix == implied(with) && without.row.prefix.is_empty()
-    };
-    let kinds = |key: &RecordedLayout| -> Vec<String> {
-        key.partition.parts.iter().chain(&key.row.parts).map(|part| part.kind.clone()).collect()
-    };
+fn differ_in_implied_prefix(one: &LayoutInfo, other: &LayoutInfo) -> bool {
+    let implied = |key: &LayoutInfo| key.row.first().map(|part| format!("{}-", part.field)).unwrap_or_default();
+    let is_implied =
+        |with: &LayoutInfo, without: &LayoutInfo| with.row_prefix == implied(with) && without.row_prefix.is_empty();
     one.kind.is_none()
         && other.kind.is_none()
-        && one.partition.prefix == other.partition.prefix
-        && kinds(one) == kinds(other)
+        && one.partition_prefix == other.partition_prefix
+        && one.parts().map(|part| &part.kind).eq(other.parts().map(|part| &part.kind))
         && (is_implied(one, other) || is_implied(other, one))
 }
 

@@ -31,8 +31,8 @@ pub(super) fn defaults(entity: &Layout, layout: &LayoutInfo) -> BTreeMap<String,
 /// Checks whether the keys of the index's rows, or whether there is a row, depend on a property.
 pub(super) fn depends_on(entity: &Layout, layout: &LayoutInfo, property: &str) -> bool {
     let when = layout.index.as_ref().and_then(|index| index.when.as_ref());
-    let parts = layout.partition.iter().chain(layout.row).map(|part| part.field);
-    let mut fields = parts.chain(when.into_iter().flat_map(|when| when.fields.iter().copied()));
+    let parts = layout.parts().map(|part| &*part.field);
+    let mut fields = parts.chain(when.into_iter().flat_map(|when| when.fields.iter().map(|field| &*field.field)));
     let found = entity.properties().find(|info| info.name == property);
     // A whole struct is a field of a predicate too.
     let is_of =

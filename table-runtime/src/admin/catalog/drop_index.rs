@@ -2,18 +2,13 @@
 
 use std::fmt;
 
-use table_store::{
-    Error, Result, RowRef,
-    backend::{Partitions, Scan},
-    error::QueryError,
-    unstable::{observe::Running, order},
-};
+use table_store::{Error, Result, RowRef, backend::Scan, error::QueryError, unstable::observe::Running};
 
 use super::{CatalogChange, Comparison, delete_rows, version};
 use crate::{
     admin::{
         jobs::{Job, JobKind, JobOptions, Progress, hash_job},
-        scan::{Section, single},
+        scan::{Section, all_rows},
     },
     client::{
         pacing,
@@ -21,7 +16,7 @@ use crate::{
     },
     model::{
         entity::{Stored, TableEntity},
-        layout::{KeyPattern, RecordedLayout},
+        layout::{KeyPattern, LayoutInfo},
     },
     write::index::Schema,
 };
@@ -111,12 +106,12 @@ impl DropIndex {
     }
 
     /// Records that the index is dropped, and waits until no handle relies on it. Returns its recorded layout.
-    async fn end(&self) -> Result<RecordedLayout> {
+    async fn end(&self) -> Result<LayoutInfo> {
         let (mut waited, mut delays) = (None, pacing::delays());
         loop {
             let (catalog, mut record) = self.read().await?;
             let damaged = || self.refused(format!("the record of the index `{}` is damaged", self.index));
-            let layout = record.layout().ok_or_else(damaged)?;
+            let (layout, _) = record.layout().ok_or_else(damaged)?;
             record.state = match record.state {
                 State::Gone => return Ok(layout),
                 State::Ready => State::Leaving,
@@ -183,8 +178,8 @@ impl DropIndex {
     }
 
     /// Deletes all rows of the index, and returns their number.
-    async fn delete_rows(&self, layout: &RecordedLayout, mut options: JobOptions<'_, Progress>) -> Result<usize> {
-        let pattern = KeyPattern::recorded(layout);
+    async fn delete_rows(&self, layout: &LayoutInfo, mut options: JobOptions<'_, Progress>) -> Result<usize> {
+        let pattern = KeyPattern::of(layout);
         let section = Section { layout: 0, scan: recorded_rows(layout), is_slice: true };
         let scan = options.scan(self.tables.backend(), vec![section]);
         let includes = |_, row: RowRef<'_>| pattern.includes(row.partition_key, row.row_key);
@@ -194,11 +189,7 @@ impl DropIndex {
 }
 
 /// Returns a scan of the rows of a recorded layout. Rows of other layouts may be among them.
-pub fn recorded_rows(layout: &RecordedLayout) -> Scan {
-    let RecordedLayout { table, partition, row, .. } = layout;
-    let rows = if row.parts.is_empty() { single(&row.prefix) } else { order::prefixed(&row.prefix) };
-    let partitions =
-        if partition.parts.is_empty() { Partitions::One(partition.prefix.clone()) } else { Partitions::ALL };
+pub fn recorded_rows(layout: &LayoutInfo) -> Scan {
     let select = Some(std::borrow::Cow::Borrowed(&[][..]));
-    Scan { partitions, rows, select, ..Scan::all(table.clone()) }
+    Scan { select, ..all_rows(layout, layout.table.clone()) }
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     admin::scan::{ScannedPage, SideBySide, sections},
     client::tables::{Catalog, Tables},
-    model::layout::{KeyPattern, RecordedLayout},
+    model::layout::{KeyPattern, LayoutInfo},
     write::index::Schema,
 };
 
@@ -64,8 +64,8 @@ impl Looked {
             Look::AtIndexes => {
                 let mut filled = Vec::new();
                 for layout in schema.layouts.iter().filter(|layout| compared.may_be_left(layout)) {
-                    if !filled.contains(&layout.table) && has_rows(tables, layout.table).await? {
-                        filled.push(layout.table);
+                    if !filled.contains(&&*layout.table) && has_rows(tables, &layout.table).await? {
+                        filled.push(&layout.table);
                     }
                 }
                 self.filled = Some(filled);
@@ -98,13 +98,13 @@ impl AbsentTables {
             let is_recorded = catalog
                 .records
                 .iter()
-                .any(|record| record.table.eq_ignore_ascii_case(layout.table) || record.is_of_table(layout.table));
+                .any(|record| record.table.eq_ignore_ascii_case(&layout.table) || record.is_of_table(&layout.table));
             if !is_recorded {
-                if tables.backend().create_table(layout.table).await? {
-                    self.made.push(layout.table);
+                if tables.backend().create_table(&layout.table).await? {
+                    self.made.push(&layout.table);
                 }
-            } else if !has_table(tables, layout.table).await? {
-                self.missing.push(layout.table);
+            } else if !has_table(tables, &layout.table).await? {
+                self.missing.push(&layout.table);
             }
         }
         Ok(())
@@ -148,7 +148,7 @@ pub async fn forgettable(tables: &Tables, compared: &Comparison<'_>) -> Result<V
 }
 
 /// Checks whether the table of a recorded layout exists; of a sliced one, whether there is a slice of any unit.
-async fn has_any(tables: &Tables, layout: &RecordedLayout) -> Result<bool> {
+async fn has_any(tables: &Tables, layout: &LayoutInfo) -> Result<bool> {
     let names = tables.backend().list_tables(&layout.table).await?;
     Ok(names.iter().any(|name| layout.has_table_of_any_unit(name)))
 }
@@ -170,7 +170,7 @@ async fn scan(
 /// Checks whether the entity's table has no entity of its kind. Entities of other kinds may share the table.
 async fn has_no_entity(schema: Schema, tables: &Tables) -> Result<bool> {
     // Without a kind and a shape, every row is an entity.
-    let page = if schema.kind.is_some() || schema.shape().is_some() { limits::PAGE } else { 1 };
+    let page = if schema.kind().is_some() || schema.shape().is_some() { limits::PAGE } else { 1 };
     // A row that does not fit the struct counts as an entity.
     let is_entity = |row: &RowRef<'_>| !matches!(schema.read(row.to_row()), Ok(None));
     let found = scan(schema, tables, [0], page).await?.find(|page| page.rows().find(is_entity).map(drop)).await?;
@@ -192,7 +192,7 @@ async fn row_in_the_way(
     missing: &[&'static str],
 ) -> Result<Option<String>> {
     let entities = EntityRows::of(schema, catalog);
-    let existing = (0..schema.layouts.len()).filter(|layout| !missing.contains(&schema.layouts[*layout].table));
+    let existing = (0..schema.layouts.len()).filter(|layout| !missing.contains(&&*schema.layouts[*layout].table));
     let own = |page: ScannedPage| {
         let pattern = KeyPattern::of(&schema.layouts[page.layout]);
         let is_own = |row: &RowRef<'_>| {

@@ -37,7 +37,7 @@ impl EntityRows {
 
     /// Checks whether a row of the table has the shape and the kind of the entity, and is in no partition of another one.
     pub fn has(&self, row: RowRef<'_>) -> bool {
-        let (shape, kind) = (self.schema.shape(), self.schema.kind);
+        let (shape, kind) = (self.schema.shape(), self.schema.kind());
         shape.is_none_or(|shape| shape.fits(row.row_key))
             && kind.is_none_or(|kind| !matches!(entity::is_kind(self.schema.table(), row, kind), Ok(false)))
             && !self.others.contains(row.partition_key)

@@ -153,8 +153,8 @@ impl Described for Typed {
     fn place(&self, layout: usize) -> RowPlace {
         let info = &self.write.schema.layouts[layout];
         RowPlace {
-            index: info.index.as_ref().map(|_| info.name.into()),
-            table: info.table.into(),
+            index: info.index.as_ref().map(|_| info.name.clone()),
+            table: info.table.clone(),
             holds: self.write.schema.holds(layout),
             is_same_partition: info.is_same_partition(),
         }

@@ -102,7 +102,7 @@ impl PresentRows {
 
     /// Gives rows a new version, and returns those for which that was possible.
     async fn fence(&self, write: &Write, rows: Vec<FencedRow>) -> Result<Vec<FencedRow>> {
-        let table = write.schema.layouts[self.layout].table;
+        let table = &write.schema.layouts[self.layout].table;
         let mut fences: Vec<BoxFuture<'_, _>> = Vec::new();
         let in_one_partition = |one: &FencedRow, other: &FencedRow| one.keys.partition_key == other.keys.partition_key;
         for rows in rows.chunk_by(in_one_partition).flat_map(|rows| rows.chunks(limits::OPERATIONS)) {
@@ -111,7 +111,7 @@ impl PresentRows {
                     |row: &FencedRow| Operation { row_key: row.keys.row_key.clone(), action: fence(&row.etag) };
                 let (partition_key, operations) =
                     (rows[0].keys.partition_key.clone(), rows.iter().map(operation).collect());
-                let answer = write.send(&Group { table: table.into(), partition_key, operations }).await?;
+                let answer = write.send(&Group { table: table.clone(), partition_key, operations }).await?;
                 Ok(std::iter::repeat_n(matches!(answer, WriteAnswer::Done(_)), rows.len()))
             }));
         }

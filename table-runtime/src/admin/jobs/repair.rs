@@ -173,7 +173,7 @@ impl Write {
 
     /// Checks whether a row still has the version in which it was found, and the entity does not have the row.
     async fn is_left(&self, layout: usize, entity: &RowKeys, keys: &RowKeys, etag: &ETag) -> Result<bool> {
-        let row = self.get(self.schema.layouts[layout].table, keys).await?;
+        let row = self.get(&self.schema.layouts[layout].table, keys).await?;
         if row.is_none_or(|row| row.etag != *etag) {
             return Ok(false);
         }

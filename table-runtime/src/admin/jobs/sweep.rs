@@ -428,17 +428,17 @@ fn index_of(schema: &Schema, now: Ticks) -> Option<(usize, Vec<Scan>)> {
 }
 
 fn expired_index_rows(layout: &LayoutInfo, field: &str, now: Ticks) -> Option<Vec<Scan>> {
-    let all = all_rows(layout, layout.table.into());
+    let all = all_rows(layout, layout.table.clone());
     let is_time = |part: &PartInfo| part.field == field && part.kind == "time";
     if let Some(first) = layout.partition.first().filter(|first| is_time(first)) {
-        let partitions = until(first, layout.partition_prefix, now)?;
+        let partitions = until(first, &layout.partition_prefix, now)?;
         return Some(vec![Scan { partitions: Partitions::Range(partitions), ..all }]);
     }
-    let ([only], Some(first)) = (layout.partition, layout.row.first().filter(|first| is_time(first))) else {
+    let ([only], Some(first)) = (&*layout.partition, layout.row.first().filter(|first| is_time(first))) else {
         return None;
     };
-    let (count, prefix) = (only.parsed().hash?, layout.partition_prefix);
-    let rows = until(first, layout.row_prefix, now)?;
+    let (count, prefix) = (only.parsed().hash?, &*layout.partition_prefix);
+    let rows = until(first, &layout.row_prefix, now)?;
     let scan = |number| {
         let partitions = Partitions::One(format!("{prefix}{}", bucket(number, count)));
         Scan { partitions, rows: rows.clone(), ..all.clone() }

@@ -21,7 +21,7 @@ use crate::{
     },
     model::{
         entity::TableEntity,
-        layout::{KeyPattern, RecordedLayout},
+        layout::{KeyPattern, LayoutInfo},
     },
     write::index::Schema,
 };
@@ -74,7 +74,7 @@ impl JobKind for DropMoved {
                 sections.push(Section { layout: patterns.len(), scan, is_slice: true });
                 left.insert(table);
             }
-            patterns.push((record.is_primary(), KeyPattern::recorded(layout)));
+            patterns.push((record.is_primary(), KeyPattern::of(layout)));
         }
         let is_own = |layout: usize, row: RowRef<'_>| {
             let (is_primary, pattern) = &patterns[layout];
@@ -122,9 +122,9 @@ impl Tables {
 }
 
 /// Returns the tables of a recorded layout: one, or its slices.
-async fn tables_of(tables: &Tables, layout: &RecordedLayout) -> Result<Vec<String>> {
+async fn tables_of(tables: &Tables, layout: &LayoutInfo) -> Result<Vec<String>> {
     if !layout.is_sliced() {
-        return Ok(vec![layout.table.clone()]);
+        return Ok(vec![layout.table.to_string()]);
     }
     let mut names = tables.backend().list_tables(&layout.table).await?;
     names.retain(|name| layout.has_table_of_any_unit(name));

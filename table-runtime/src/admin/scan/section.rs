@@ -155,11 +155,9 @@ impl Section {
 
 /// Returns a scan of every row of a layout: all partitions of its table, and the row keys with its prefix.
 pub fn all_rows(layout: &LayoutInfo, table: Cow<'static, str>) -> Scan {
-    let rows = if layout.row.is_empty() { single(layout.row_prefix) } else { order::prefixed(layout.row_prefix) };
-    let partitions = match layout.partition {
-        [] => Partitions::One(layout.partition_prefix.to_owned()),
-        _ => Partitions::ALL,
-    };
+    let rows = if layout.row.is_empty() { single(&layout.row_prefix) } else { order::prefixed(&layout.row_prefix) };
+    let is_constant = layout.partition.is_empty();
+    let partitions = if is_constant { Partitions::One(layout.partition_prefix.to_string()) } else { Partitions::ALL };
     Scan { partitions, rows, ..Scan::all(table) }
 }
 
@@ -178,11 +176,11 @@ pub async fn sections(
     for layout in which {
         let info = &layouts[layout];
         let Some(slice) = &info.slice else {
-            sections.push(Section { layout, scan: all_rows(info, info.table.into()), is_slice: false });
+            sections.push(Section { layout, scan: all_rows(info, info.table.clone()), is_slice: false });
             continue;
         };
         // The names of slices are in the order of time.
-        for slice in existing_slices(slice, client, info.table).await? {
+        for slice in existing_slices(slice, client, &info.table).await? {
             sections.push(Section { layout, scan: all_rows(info, slice.table.into()), is_slice: true });
         }
     }

@@ -11,14 +11,13 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use table_derive::{Property, TableEntity};
 use table_store::{Result, unstable::RowKeys};
 
 use crate::model::{
     entity::{EntityInfo, TableEntity},
     key::{KeyWriter, PartSink, Plain, kind},
-    layout::{LayoutInfo, Lifecycle, RecordedLayout, RecordedWhole},
+    layout::{LayoutInfo, Lifecycle, RecordedWhole},
 };
 
 /// Version of the format of the catalog's rows.
@@ -57,8 +56,8 @@ pub struct LayoutId {
 impl LayoutId {
     /// Returns the identity of a layout of the entity.
     pub fn of(entity: &EntityInfo, layout: &'static LayoutInfo) -> Self {
-        let (entity_table, was) = (entity.layouts[0].table, entity.was);
-        Self { table: layout.table, entity_table, entity: entity.entity, was, name: layout.name }
+        let (entity_table, was) = (&entity.layouts[0].table, entity.was);
+        Self { table: &layout.table, entity_table, entity: entity.entity, was, name: &layout.name }
     }
 
     /// Returns the keys of the record of this layout of an entity that is recorded under this name.
@@ -117,14 +116,9 @@ impl Record {
         self.entity_table == other.entity_table && self.entity == other.entity
     }
 
-    /// Returns the recorded layout; `None` if it is damaged.
-    pub fn layout(&self) -> Option<RecordedLayout> {
-        serde_json::from_str(&self.layout).ok()
-    }
-
-    /// Returns the recorded layout as it is stored; null if it is damaged.
-    pub fn layout_json(&self) -> Value {
-        serde_json::from_str(&self.layout).unwrap_or_default()
+    /// Returns the recorded layout, and whether all of it is known; `None` if it is damaged.
+    pub fn layout(&self) -> Option<(LayoutInfo, bool)> {
+        LayoutInfo::read(serde_json::from_str(&self.layout).ok()?)
     }
 
     pub fn facts(&self) -> Facts {
@@ -237,7 +231,7 @@ pub(crate) struct Head {
 impl Head {
     /// Returns the keys of the one row.
     pub fn keys_of() -> RowKeys {
-        let LayoutInfo { partition_prefix, row_prefix, .. } = Self::INFO.layouts[0];
-        RowKeys { partition_key: partition_prefix.to_owned(), row_key: row_prefix.to_owned() }
+        let LayoutInfo { partition_prefix, row_prefix, .. } = &Self::INFO.layouts[0];
+        RowKeys { partition_key: partition_prefix.to_string(), row_key: row_prefix.to_string() }
     }
 }

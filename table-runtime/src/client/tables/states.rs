@@ -16,7 +16,7 @@ use super::{
 };
 use crate::model::{
     entity::{self, Stored, TableEntity},
-    layout::{LayoutInfo, RecordedLayout},
+    layout::LayoutInfo,
 };
 
 /// A record, with its layout and its facts as values.
@@ -24,7 +24,9 @@ use crate::model::{
 pub(crate) struct ReadRecord {
     stored: Stored<Record>,
     /// The layout. If it is damaged, only its name and its table are known.
-    pub layout: RecordedLayout,
+    pub layout: LayoutInfo,
+    /// False if the record is damaged, or if a newer version of this crate has written what this one does not know.
+    pub is_readable: bool,
     pub facts: Facts,
 }
 
@@ -46,11 +48,11 @@ impl ReadRecord {
 impl From<Stored<Record>> for ReadRecord {
     fn from(stored: Stored<Record>) -> Self {
         let unreadable = || {
-            let (name, table) = (stored.name.clone(), stored.table.clone());
-            RecordedLayout { name, table, ..RecordedLayout::default() }
+            let (name, table) = (stored.name.clone().into(), stored.table.clone().into());
+            (LayoutInfo { name, table, ..LayoutInfo::default() }, false)
         };
-        let (layout, facts) = (stored.layout().unwrap_or_else(unreadable), stored.facts());
-        Self { stored, layout, facts }
+        let ((layout, is_readable), facts) = (stored.layout().unwrap_or_else(unreadable), stored.facts());
+        Self { stored, layout, is_readable, facts }
     }
 }
 
@@ -192,10 +194,10 @@ impl Tables {
 
     /// Reads the record of a layout of the entity that is recorded under this name.
     async fn record(&self, id: &LayoutId, entity: &str) -> Result<Option<Stored<Record>>> {
-        let (table, RowKeys { partition_key, row_key }) = (Record::INFO.layouts[0].table, id.record_keys(entity)?);
-        match self.backend().get(table, &partition_key, &row_key, None).await {
+        let (table, RowKeys { partition_key, row_key }) = (&*Record::INFO.layouts[0].table, id.record_keys(entity)?);
+        match self.backend().get(&table, &partition_key, &row_key, None).await {
             Err(Error::TableNotFound(_)) | Ok(None) => Ok(None),
-            Ok(Some(row)) => entity::read(table, row.as_ref()).map(Some),
+            Ok(Some(row)) => entity::read(&table, row.as_ref()).map(Some),
             Err(error) => Err(error),
         }
     }
@@ -205,15 +207,15 @@ impl Tables {
     /// # Errors
     /// Returns [`Error::NewerCatalog`] if a newer version of this crate has written it.
     pub(crate) async fn catalog(&self) -> Result<Catalog> {
-        let (layout, head_key) = (&Record::INFO.layouts[0], Head::INFO.layouts[0].row_prefix);
-        let partitions = Partitions::One(layout.partition_prefix.to_owned());
-        let (scan, mut catalog) = (Scan { partitions, ..Scan::all(layout.table) }, Catalog::default());
+        let (layout, head_key) = (&Record::INFO.layouts[0], &*Head::INFO.layouts[0].row_prefix);
+        let partitions = Partitions::One(layout.partition_prefix.to_string());
+        let (scan, mut catalog) = (Scan { partitions, ..Scan::all(layout.table.clone()) }, Catalog::default());
         let read = |row: RowRef<'_>| {
             if row.row_key != head_key {
-                catalog.records.push(entity::read::<Record>(layout.table, row)?.into());
+                catalog.records.push(entity::read::<Record>(&layout.table, row)?.into());
                 return Ok(());
             }
-            let head = entity::read::<Head>(layout.table, row)?;
+            let head = entity::read::<Head>(&layout.table, row)?;
             if head.format > FORMAT {
                 return Err(Error::NewerCatalog { found: head.format, known: FORMAT });
             }
@@ -229,7 +231,7 @@ impl Tables {
     /// Checks that the catalog's head still has this version; `None` if there was no catalog.
     pub(crate) async fn is_present(&self, version: Option<&ETag>) -> Result<bool> {
         let (layout, keys) = (&Head::INFO.layouts[0], Head::keys_of());
-        let head = self.backend().get(layout.table, &keys.partition_key, &keys.row_key, Some(&[])).await;
+        let head = self.backend().get(&layout.table, &keys.partition_key, &keys.row_key, Some(&[])).await;
         let head = match head {
             Err(Error::TableNotFound(_)) => None,
             head => head?,
@@ -272,8 +274,8 @@ impl Catalog {
         let others = self.records.iter().filter(|record| {
             record.is_primary() && record.is_of_table(id.entity_table) && Some(record.entity.as_str()) != own
         });
-        let partitions = others.filter(|record| record.layout.is_readable).map(|record| &record.layout.partition);
-        partitions.filter(|key| key.parts.is_empty()).map(|key| key.prefix.clone()).collect()
+        let layouts = others.filter(|record| record.is_readable).map(|record| &record.layout);
+        layouts.filter(|layout| layout.partition.is_empty()).map(|layout| layout.partition_prefix.to_string()).collect()
     }
 
     /// Returns the record of an index of the entity that has this primary key.

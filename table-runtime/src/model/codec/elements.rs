@@ -37,7 +37,7 @@ impl<'a> ElementKeys<'a> {
         let mut segments = Vec::with_capacity(layout.partition.len() + layout.row.len());
         split(layout, row.partition_key, row.row_key, separator, &mut segments).map_err(|(field, problem)| {
             let mut error = layout.key_error(field, problem);
-            error.row = Some(row.id(layout.table));
+            error.row = Some(row.id(&layout.table));
             error
         })?;
         let mut keys = Self {
@@ -57,9 +57,9 @@ impl<'a> ElementKeys<'a> {
 
     fn begin(&mut self) {
         self.partition.clear();
-        self.partition.push_str(self.own_partition.unwrap_or(self.layout.partition_prefix));
+        self.partition.push_str(self.own_partition.unwrap_or(&self.layout.partition_prefix));
         self.row.clear();
-        self.row.push_str(self.layout.row_prefix);
+        self.row.push_str(&self.layout.row_prefix);
         (self.partition_parts, self.row_parts) = (0, 0);
     }
 
@@ -82,14 +82,14 @@ impl<'a> ElementKeys<'a> {
     fn copy_partition(&mut self) {
         if self.own_partition.is_none() {
             let (mut written, mut key) = (self.partition_parts, std::mem::take(&mut self.partition));
-            self.copy(self.layout.partition, 0, &mut written, &mut key);
+            self.copy(&self.layout.partition, 0, &mut written, &mut key);
             (self.partition_parts, self.partition) = (written, key);
         }
     }
 
     fn copy_row(&mut self) {
         let (mut written, mut key) = (self.row_parts, std::mem::take(&mut self.row));
-        self.copy(self.layout.row, self.stored_in_partition(), &mut written, &mut key);
+        self.copy(&self.layout.row, self.stored_in_partition(), &mut written, &mut key);
         (self.row_parts, self.row) = (written, key);
     }
 

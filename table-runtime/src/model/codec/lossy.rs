@@ -20,9 +20,7 @@ pub fn check_lossy_parts(
     (table, row): (&str, &RowRef<'_>),
     all: bool,
 ) -> Result<()> {
-    for (parts, prefix, key) in
-        [(layout.partition, layout.partition_prefix, row.partition_key), (layout.row, layout.row_prefix, row.row_key)]
-    {
+    for ((prefix, parts), key) in layout.keys().into_iter().zip([row.partition_key, row.row_key]) {
         let mut rest = key.get(prefix.len()..).unwrap_or_default();
         for (at, part) in parts.iter().enumerate() {
             let last = at + 1 == parts.len();
@@ -40,7 +38,7 @@ pub fn check_lossy_parts(
                 && own.as_str() != text
             {
                 let expected = format!("`{}`, the key of the field's value", own.as_str());
-                let mut error = layout.key_error(part.field, KeyProblem::malformed(expected, text));
+                let mut error = layout.key_error(&part.field, KeyProblem::malformed(expected, text));
                 error.row = Some(row.id(table));
                 return Err(error.into());
             }
@@ -58,11 +56,11 @@ fn written(
     separator: Option<char>,
 ) -> Option<KeyBuffer> {
     let is_text = part.kind == "text";
-    let (name, _) = field_at(fields, part.field).filter(|(_, property)| property.is_native && is_text)?;
+    let (name, _) = field_at(fields, &part.field).filter(|(_, property)| property.is_native && is_text)?;
     let value = row.properties.get_named(name)?;
     // The derive accepts only ASCII punctuation.
     let escape = Escape { separator: separator.and_then(|separator| u8::try_from(separator).ok()), ..escape };
     let mut own = KeyBuffer::new();
-    part.parsed().encode(part.kind, value, escape, &mut own)?.ok()?;
+    part.parsed().encode(&part.kind, value, escape, &mut own)?.ok()?;
     Some(own)
 }

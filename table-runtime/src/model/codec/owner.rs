@@ -44,17 +44,17 @@ impl OwnerOf {
         let split = split(index, row.partition_key, row.row_key, separator, &mut segments);
         split.map_err(|(field, problem)| reader.error(field, problem))?;
         let partition_parts = primary.partition.len();
-        let parts = primary.partition.iter().chain(primary.row).enumerate();
+        let parts = primary.parts().enumerate();
         for (at, part) in parts.skip(if same_partition { partition_parts } else { 0 }) {
             let last = at + 1 == partition_parts || at + 1 == partition_parts + primary.row.len();
             // Index rows escape text even if the primary key is `raw`.
-            let written = if part.is_raw() { "plain" } else { part.encoding };
+            let written = if part.is_raw() { "plain" } else { &part.encoding };
             let same = |segment: &&Segment<'_>| segment.part.field == part.field && segment.part.encoding == written;
             match segments.iter().find(same) {
                 Some(segment) => {
                     let key = if at < partition_parts { &mut reader.keys.partition } else { &mut reader.keys.row };
                     let copied = copy_part(segment.text, segment.last, part, last, separator, key);
-                    copied.map_err(|problem| reader.error(part.field, problem))?;
+                    copied.map_err(|problem| reader.error(&part.field, problem))?;
                 }
                 None => owner_part(at, &mut reader)?,
             }
@@ -96,8 +96,8 @@ pub(super) fn split<'a>(
     separator: Option<char>,
     segments: &mut Vec<Segment<'a>>,
 ) -> Result<(), (&'static str, KeyProblem)> {
-    let keys = [(index.partition_prefix, index.partition, partition_key), (index.row_prefix, index.row, row_key)];
-    for (prefix, parts, key) in keys.into_iter().skip(usize::from(index.is_same_partition())) {
+    let keys = index.keys().into_iter().zip([partition_key, row_key]);
+    for ((prefix, parts), key) in keys.skip(usize::from(index.is_same_partition())) {
         let malformed = |expected| KeyProblem::malformed(expected, key);
         let begun = key.strip_prefix(prefix);
         let mut rest = begun.ok_or_else(|| ("", malformed(format!("a key that begins with `{prefix}`"))))?;
@@ -107,7 +107,7 @@ pub(super) fn split<'a>(
             let (text, after) = match segments::split(rest, delimiter) {
                 _ if last => (rest, ""),
                 (text, Some(after)) => (text, after),
-                (_, None) => return Err((part.field, malformed(format!("a part that ends with {delimiter:?}")))),
+                (_, None) => return Err((&part.field, malformed(format!("a part that ends with {delimiter:?}")))),
             };
             segments.push(Segment { part, text, last });
             rest = after;
@@ -130,23 +130,23 @@ impl<'a> OwnerReader<'a> {
     #[cold]
     fn error(&self, field: &'static str, problem: KeyProblem) -> table_store::Error {
         let mut error = self.index.key_error(field, problem);
-        error.row = Some(self.row.id(self.index.table));
+        error.row = Some(self.row.id(&self.index.table));
         error.into()
     }
 
     /// Reads the value of a field from the property of the pointer that holds it.
     pub fn value<T: KeyPart>(&self, field: &'static str) -> Result<T> {
-        let (table, row) = (self.index.table, self.row);
-        let pointer = self.index.index.as_ref().map_or([].as_slice(), |index| index.pointer);
-        let name = pointer.iter().find(|pointer| pointer.field == field).map_or(field, |pointer| pointer.name);
+        let (table, row) = (&*self.index.table, self.row);
+        let pointer = self.index.index.as_ref().map_or([].as_slice(), |index| &index.pointer);
+        let name = pointer.iter().find(|pointer| pointer.field == field).map_or(field, |pointer| &pointer.name);
         let mut properties = row.properties;
-        let value = properties.seek(name).map_err(|damage| damaged(table, row, damage))?;
+        let value = properties.seek(name).map_err(|damage| damaged(&table, row, damage))?;
         if let Some(value) = value.and_then(<T::Kind as Kind>::load) {
             return T::from_key(value).map_err(|problem| self.error(field, problem));
         }
         let found = value.map_or("nothing", |value| value.edm_type()).to_owned();
         let expected = format!("the key field `{field}` of the entity").into();
-        Err(misfit(row.id(table), name, PropertyProblem { expected, found }))
+        Err(misfit(row.id(&table), name, PropertyProblem { expected, found }))
     }
 
     /// Returns the keys, to which the next part is written.

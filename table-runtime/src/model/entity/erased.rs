@@ -55,14 +55,13 @@ impl EntityInfo {
 
     /// Returns the shape of the entity's row keys, if the entity has no kind.
     pub(crate) const fn shape(&self) -> Option<RowShape> {
-        let Layout { layouts, kind, separator, .. } = self.layout;
-        if kind.is_some() { None } else { RowShape::of(&layouts[0], separator) }
+        if self.layout.kind().is_some() { None } else { RowShape::of(&self.layout.layouts[0]) }
     }
 
     /// Returns the two keys of the entity to which a row of an index belongs.
     pub(crate) fn owner(&self, layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
         let (primary, index) = (&self.layouts[0], &self.layouts[layout]);
-        OwnerOf { primary, index, separator: self.separator, part: self.owner_part }.keys(row)
+        OwnerOf { primary, index, separator: self.separator(), part: self.owner_part }.keys(row)
     }
 }
 

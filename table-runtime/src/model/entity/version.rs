@@ -71,7 +71,7 @@ impl<'a> StoredRow<'a> {
 
     /// Returns the row of a copy of an entity, with the entity's keys.
     pub(crate) fn of_copy(info: &EntityInfo, row: &'a RowRef<'a>) -> Self {
-        Self { table: info.layouts[0].table, row, is_copy: true }
+        Self { table: &info.layouts[0].table, row, is_copy: true }
     }
 
     /// Reads the entity, of any version that the program knows.
@@ -106,7 +106,7 @@ impl<'a> StoredRow<'a> {
         if const { E::INFO.layout.version > 1 } {
             reader.skip(VERSION)?;
         }
-        if const { E::INFO.layout.kind.is_some() } {
+        if const { E::INFO.layout.kind().is_some() } {
             reader.skip(KIND)?;
         }
         if const { E::INFO.layout.write_id } {
@@ -384,7 +384,7 @@ fn shared_rows(entity: &dyn WriteEntity, others: &[LayoutInfo]) -> Result<Vec<Sh
     let shared = layouts.filter(|(_, layout)| others.iter().any(|other| other.name == layout.name));
     let shared = shared.map(|(at, layout)| {
         let of_layout = rows.iter().filter(|row| row.layout == at);
-        (layout.name, of_layout.map(|row| (row.keys.clone(), row.included.clone().unwrap_or_default())).collect())
+        (&*layout.name, of_layout.map(|row| (row.keys.clone(), row.included.clone().unwrap_or_default())).collect())
     });
     Ok(shared.collect())
 }
@@ -402,7 +402,7 @@ pub const fn check_older(entity: &'static EntityInfo, names: &[&str; 2]) {
             names,
         );
     }
-    if !same_kind(entity.kind, older.kind) {
+    if !same_kind(entity.kind(), older.kind()) {
         stop(
             "`{1}` has another kind than `{0}`; a kind defaults to the struct's name, so write the same \
              `#[table(kind = \"…\")]` on both, or on neither",

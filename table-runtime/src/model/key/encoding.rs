@@ -6,7 +6,7 @@ use table_store::error::KeyProblem;
 
 use super::{KeyBuffer, KeyPart, KeyReader, Kind, Unscaled, kind, write_part};
 use crate::model::{
-    layout::{Example, PartInfo},
+    layout::{Example, PartType},
     sealed::{Sealed, sealed},
 };
 
@@ -130,7 +130,7 @@ pub trait PartSink: Sealed {
 )]
 pub trait Fits<T, K: Kind, L> {
     /// Description of the part, but for its field and for the text of its attribute.
-    const INFO: PartInfo;
+    const PART: PartType;
     /// Adds the next part of the partition key.
     fn push_partition<S: PartSink>(value: K::Value<'_>, sink: &mut S, last: bool) -> S::Output;
     /// Adds the next part of the row key.
@@ -162,12 +162,9 @@ macro_rules! fits {
     ($($loss:ty, $encodes:ident, $key:ident, $last:ident => $field:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<T, K: Kind, N: $encodes<K>> Fits<T, K, $loss> for N {
-            const INFO: PartInfo = PartInfo {
-                field: "",
+            const PART: PartType = PartType {
                 kind: K::NAME,
-                encoding: "",
                 self_delimiting: <N as Encode<K>>::SELF_DELIMITING,
-                each: false,
                 example: Example::new(example::<K, N>),
             };
 

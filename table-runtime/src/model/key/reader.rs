@@ -48,7 +48,7 @@ impl<'a> KeyReader<'a> {
     #[cold]
     fn error(self, problem: KeyProblem) -> table_store::Error {
         let last = self.read.checked_sub(1).and_then(|last| self.parts.get(last));
-        error(self.layout, last.map_or("", |part| part.field), problem, self.context)
+        error(self.layout, last.map_or("", |part| &part.field), problem, self.context)
     }
 
     /// Returns the error of a part without its delimiter.
@@ -107,7 +107,7 @@ impl<'a> KeyReader<'a> {
     pub(crate) fn skip_to(&mut self, count: usize, separator: Option<char>) -> Result<()> {
         self.rest = segments::skip(self.rest, &self.parts[..count], separator).map_err(|(part, rest)| {
             let expected = format!("a part that ends with {:?}", part.delimiter(separator));
-            error(self.layout, part.field, KeyProblem::malformed(expected, rest), self.context)
+            error(self.layout, &part.field, KeyProblem::malformed(expected, rest), self.context)
         })?;
         self.read = count;
         Ok(())

@@ -246,7 +246,7 @@ impl<'a> KeyWriter<'a> {
     #[inline]
     pub(crate) fn comparing(layout: &'static LayoutInfo, (partition, row): (&'a str, &'a str), all: bool) -> Self {
         let after = |key: &'a str, prefix: &str| key.get(prefix.len()..).unwrap_or_default();
-        let (partition, row) = (after(partition, layout.partition_prefix), after(row, layout.row_prefix));
+        let (partition, row) = (after(partition, &layout.partition_prefix), after(row, &layout.row_prefix));
         let stored = Some(StoredKeys { partition, row, all });
         let (partition, row) = (KeyBuffer::default(), KeyBuffer::default());
         Self { layout, stored, partition, row, partition_parts: 0, row_parts: 0, ended: Vec::new() }
@@ -272,9 +272,9 @@ impl<'a> KeyWriter<'a> {
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.partition.clear();
-        self.partition.push_str(self.layout.partition_prefix);
+        self.partition.push_str(&self.layout.partition_prefix);
         self.row.clear();
-        self.row.push_str(self.layout.row_prefix);
+        self.row.push_str(&self.layout.row_prefix);
         (self.partition_parts, self.row_parts) = (0, 0);
     }
 
@@ -315,7 +315,7 @@ impl<'a> KeyWriter<'a> {
             Some(row) => self.layout.row.get(row),
             None => self.layout.partition.get(self.partition_parts.saturating_sub(1)),
         };
-        self.layout.key_error(part.map_or("", |part| part.field), problem)
+        self.layout.key_error(part.map_or("", |part| &part.field), problem)
     }
 }
 

@@ -1,17 +1,17 @@
 //! Rule that decides whether two entities can share a table: whether a row shows to which of them it belongs.
 
-use super::{collision::KeyPattern, recorded::RecordedLayout, shape};
+use super::{collision::KeyPattern, info::LayoutInfo, shape};
 
 /// Checks whether no row of one entity can be read as a row of the other, if both are stored in one table. `one` and
-/// `other` are their recorded primary keys. Any of these distinguishes their rows:
+/// `other` are their primary keys. Any of these distinguishes their rows:
 ///
 /// - different kinds;
 /// - keys that cannot be equal: different constants, or prefixes of which neither continues as the other's keys do;
 /// - a constant partition key of one entity, and parts in that of the other. Such a declaration means that no part has
 ///   the constant as its value; if one does, the entities share that partition all the same;
 /// - different numbers of parts in the row keys, if these parts can be counted.
-pub fn told_apart(one: &RecordedLayout, other: &RecordedLayout) -> bool {
-    let patterns = [one, other].map(KeyPattern::recorded);
+pub fn told_apart(one: &LayoutInfo, other: &LayoutInfo) -> bool {
+    let patterns = [one, other].map(KeyPattern::of);
     one.kind.is_some() && other.kind.is_some() && one.kind != other.kind
         || !patterns[0].may_equal(patterns[1])
         || patterns[0].only_one_partition_is_constant(patterns[1])
@@ -21,24 +21,27 @@ pub fn told_apart(one: &RecordedLayout, other: &RecordedLayout) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::layout::{RecordedKey, RecordedPart};
+    use crate::model::layout::{Example, PartInfo, PartType};
 
-    fn part(kind: &&str) -> RecordedPart {
-        let (field, encoding, self_delimiting) = ((*kind).to_owned(), "plain".to_owned(), *kind != "text");
-        RecordedPart { kind: field.clone(), field, encoding, property: None, each: false, self_delimiting }
+    fn part(kind: &&'static str) -> PartInfo {
+        let example = Example::new(|_| String::new());
+        PartType { kind, self_delimiting: *kind != "text", example }.of(kind, "plain", false)
     }
 
-    /// Returns a recorded primary key.
-    fn key(partition: (&str, &[&str]), row: (&str, &[&str])) -> RecordedLayout {
-        let key = |(prefix, kinds): (&str, &[&str])| RecordedKey {
-            prefix: prefix.to_owned(),
-            parts: kinds.iter().map(part).collect(),
-        };
-        RecordedLayout { partition: key(partition), row: key(row), ..RecordedLayout::default() }
+    /// Returns a primary key.
+    fn key(partition: (&'static str, &[&'static str]), row: (&'static str, &[&'static str])) -> LayoutInfo {
+        let parts = |kinds: &[&'static str]| kinds.iter().map(part).collect();
+        LayoutInfo {
+            partition_prefix: partition.0.into(),
+            partition: parts(partition.1),
+            row_prefix: row.0.into(),
+            row: parts(row.1),
+            ..LayoutInfo::default()
+        }
     }
 
     #[track_caller]
-    fn check(one: &RecordedLayout, other: &RecordedLayout, expected: bool) {
+    fn check(one: &LayoutInfo, other: &LayoutInfo, expected: bool) {
         assert_eq!(told_apart(one, other), expected, "{one:?} {other:?}");
         assert_eq!(told_apart(other, one), expected, "{other:?} {one:?}");
     }
@@ -46,7 +49,7 @@ mod tests {
     #[test]
     fn kinds_distinguish_rows() {
         let plain = key(("", &["text"]), ("", &["text"]));
-        let of_kind = |kind: &str| RecordedLayout { kind: Some(kind.to_owned()), ..plain.clone() };
+        let of_kind = |kind: &'static str| LayoutInfo { kind: Some(kind.into()), ..plain.clone() };
         check(&of_kind("A"), &of_kind("B"), true);
         check(&of_kind("A"), &of_kind("A"), false);
         // The entity without a kind reads the rows of every kind.
@@ -56,7 +59,7 @@ mod tests {
 
     #[test]
     fn keys_distinguish_rows() {
-        let own = |partition: &str, row: &str| key((partition, &["text"]), (row, &["text"]));
+        let own = |partition, row| key((partition, &["text"]), (row, &["text"]));
         check(&own("", "a-"), &own("", "b-"), true);
         check(&own("", "a-"), &own("", "a-"), false);
         check(&own("", "a-"), &own("", ""), false);
@@ -68,7 +71,7 @@ mod tests {
 
     #[test]
     fn constant_partitions_distinguish_rows() {
-        let constant = |constant: &str| key((constant, &[]), ("", &["text"]));
+        let constant = |constant| key((constant, &[]), ("", &["text"]));
         check(&constant("all"), &constant("every"), true);
         check(&constant("all"), &constant("all"), false);
         check(&constant("all"), &key(("", &["text"]), ("", &["text"])), true);
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn countable_parts_distinguish_rows() {
-        let row = |kinds: &[&str]| key(("", &["text"]), ("", kinds));
+        let row = |kinds: &[&'static str]| key(("", &["text"]), ("", kinds));
         check(&row(&["u32"]), &row(&["u32", "u32"]), true);
         check(&row(&["u32"]), &row(&["time", "text"]), true);
         check(&row(&["guid"]), &row(&["guid", "u32"]), true);

@@ -2,9 +2,8 @@
 //! compile time, and to recorded layouts.
 
 use super::{
-    const_str::{begins, same},
+    const_str::{begins, items, same, text},
     info::{LayoutInfo, PartInfo, may_be_empty},
-    recorded::{RecordedKey, RecordedLayout},
 };
 
 /// Keys that the rows of a layout can have, as far as collisions in their table depend on them.
@@ -39,15 +38,9 @@ impl<'a> KeyPattern<'a> {
     pub const fn of(layout: &'a LayoutInfo) -> Self {
         Self {
             is_index: layout.index.is_some(),
-            partition: KeyStart::of(layout.partition_prefix, layout.partition),
-            row: KeyStart::of(layout.row_prefix, layout.row),
+            partition: KeyStart::of(text(&layout.partition_prefix), items(&layout.partition)),
+            row: KeyStart::of(text(&layout.row_prefix), items(&layout.row)),
         }
-    }
-
-    /// Returns the pattern of a recorded layout.
-    pub fn recorded(layout: &'a RecordedLayout) -> Self {
-        let RecordedLayout { partition, row, index, .. } = layout;
-        Self { is_index: index.is_some(), partition: KeyStart::recorded(partition), row: KeyStart::recorded(row) }
     }
 
     /// Checks whether a row with these keys can belong to the layout. At most one of several layouts that cannot collide
@@ -98,22 +91,12 @@ impl FirstPart {
 }
 
 impl<'a> KeyStart<'a> {
-    const fn of(text: &'a str, parts: &[PartInfo]) -> Self {
+    const fn of(start: &'a str, parts: &[PartInfo]) -> Self {
         let first = match parts {
             [] => FirstPart::Nothing,
-            [first, ..] => FirstPart::of(first.kind, first.self_delimiting),
+            [first, ..] => FirstPart::of(text(&first.kind), first.self_delimiting),
         };
-        Self { text, first, may_be_all: may_be_empty(parts) }
-    }
-
-    fn recorded(key: &'a RecordedKey) -> Self {
-        let (first, may_be_all) = match &*key.parts {
-            [] => (FirstPart::Nothing, true),
-            [first, rest @ ..] => {
-                (FirstPart::of(&first.kind, first.self_delimiting), rest.is_empty() && first.kind == "text")
-            }
-        };
-        Self { text: &key.prefix, first, may_be_all }
+        Self { text: start, first, may_be_all: may_be_empty(parts) }
     }
 
     /// Checks whether the key can have this beginning.
@@ -146,94 +129,24 @@ impl<'a> KeyStart<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::layout::{Example, Holds, IndexInfo, Layout, Scope, change::recorded};
+    use crate::model::layout::{Example, IndexInfo, PartType};
 
     const NONE: Example = Example::new(|_| String::new());
-
-    const TEXT: PartInfo =
-        PartInfo { field: "text", kind: "text", encoding: "plain", self_delimiting: false, each: false, example: NONE };
+    const TEXT: PartInfo = PartType { kind: "text", self_delimiting: false, example: NONE }.of("text", "plain", false);
     const NUMBER: PartInfo =
-        PartInfo { field: "number", kind: "u32", encoding: "plain", self_delimiting: true, each: false, example: NONE };
-
-    const GUID: PartInfo =
-        PartInfo { field: "guid", kind: "guid", encoding: "plain", self_delimiting: true, each: false, example: NONE };
-
-    const INDEX: IndexInfo = IndexInfo {
-        scope: Scope::SamePartition,
-        unique: false,
-        when: None,
-        holds: Holds::Pointer,
-        pointer: &[],
-        included_fields: &[],
-        values: &[],
-    };
-
-    /// Returns layouts of every shape that the rule distinguishes.
-    fn layouts() -> Vec<&'static LayoutInfo> {
-        let mut layouts = Vec::new();
-        for partition_prefix in ["", "all"] {
-            for partition in [[].as_slice(), &[TEXT]] {
-                for row_prefix in ["", "id-", "id-x", "name-", "bed-"] {
-                    for row in [[].as_slice(), &[TEXT], &[NUMBER, TEXT], &[GUID]] {
-                        for is_index in [false, true] {
-                            let index = is_index.then_some(INDEX);
-                            let layout = LayoutInfo {
-                                name: "layout",
-                                table: "Table",
-                                partition_prefix,
-                                partition,
-                                row_prefix,
-                                row,
-                                index,
-                                slice: None,
-                            };
-                            layouts.push(&*Box::leak(Box::new(layout)));
-                        }
-                    }
-                }
-            }
-        }
-        layouts
-    }
-
-    /// `create` refuses the same layouts as the compiler.
-    #[test]
-    fn recorded_layouts_collide_exactly_when_declared_ones_do() {
-        let layouts = layouts();
-        let patterns: Vec<_> = layouts
-            .iter()
-            .map(|layout| {
-                let layouts = std::slice::from_ref(*layout);
-                let entity = Layout { layouts, ..Layout::empty("Entity") };
-                (KeyPattern::of(layout), recorded(&entity, layout))
-            })
-            .collect();
-        let mut collisions = 0;
-        for (one, recorded) in &patterns {
-            for (other, also_recorded) in &patterns {
-                let collide = one.may_collide(*other);
-                assert_eq!(collide, KeyPattern::recorded(recorded).may_collide(KeyPattern::recorded(also_recorded)));
-                assert_eq!(collide, other.may_collide(*one), "{one:?} {other:?}");
-                collisions += usize::from(collide);
-            }
-        }
-        assert!(collisions > 0 && collisions < patterns.len().pow(2));
-    }
+        PartType { kind: "u32", self_delimiting: true, example: NONE }.of("number", "plain", false);
+    const GUID: PartInfo = PartType { kind: "guid", self_delimiting: true, example: NONE }.of("guid", "plain", false);
 
     #[test]
     fn prefixes_prevent_collisions() {
-        let layout = |prefix, row, index| LayoutInfo {
-            name: "layout",
-            table: "Table",
-            partition_prefix: "",
-            partition: &[],
-            row_prefix: prefix,
-            row,
+        let layout = |prefix: &'static str, row: &[PartInfo], index| LayoutInfo {
+            row_prefix: prefix.into(),
+            row: row.to_vec().into(),
             index,
-            slice: None,
+            ..LayoutInfo::default()
         };
-        let index = |prefix| layout(prefix, &[TEXT], Some(INDEX));
-        let own = |prefix, parts| layout(prefix, parts, None);
+        let index = |prefix| layout(prefix, &[TEXT], Some(IndexInfo::UNKNOWN));
+        let own = |prefix, parts: &[PartInfo]| layout(prefix, parts, None);
         let collide = |one: &LayoutInfo, other: &LayoutInfo| KeyPattern::of(one).may_collide(KeyPattern::of(other));
         assert!(collide(&index("name-"), &index("name-")));
         assert!(collide(&index("name-"), &index("na")));
@@ -241,7 +154,7 @@ mod tests {
         assert!(collide(&index("name-"), &own("", &[TEXT])));
         assert!(!collide(&index("name-"), &own("id-", &[TEXT])));
         assert!(!collide(&index("name-"), &own("", &[])), "the only key is empty");
-        let whole = layout("", &[], Some(INDEX));
+        let whole = layout("", &[], Some(IndexInfo::UNKNOWN));
         assert!(collide(&whole, &own("", &[])) && collide(&whole, &own("", &[TEXT])));
         assert!(
             !collide(&whole, &own("", &[NUMBER])) && !collide(&whole, &own("", &[TEXT, TEXT])),

@@ -1,6 +1,24 @@
-//! Text comparisons for constants; `str` has no `const` functions for them yet.
+//! Texts in constants; `str` and `Cow` have no `const` functions for them yet.
+
+use std::borrow::Cow;
 
 use table_store::unstable::PropertyName;
+
+/// Returns the text.
+pub const fn text<'a>(of: &'a Cow<'static, str>) -> &'a str {
+    match of {
+        Cow::Borrowed(text) => text,
+        Cow::Owned(text) => text.as_str(),
+    }
+}
+
+/// Returns the items of a list.
+pub const fn items<'a, T: Clone>(list: &'a Cow<'static, [T]>) -> &'a [T] {
+    match list {
+        Cow::Borrowed(items) => items,
+        Cow::Owned(items) => items.as_slice(),
+    }
+}
 
 /// Checks whether two texts are the same.
 pub const fn same(one: &str, other: &str) -> bool {

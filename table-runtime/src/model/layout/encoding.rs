@@ -1,7 +1,7 @@
 //! The encoding of a key part, read from the text that a layout records.
 
 use super::{
-    const_str::{begins, same},
+    const_str::{begins, items, same, text},
     info::{LayoutInfo, PartInfo},
 };
 
@@ -128,7 +128,7 @@ const fn number(text: &str) -> Option<usize> {
 impl LayoutInfo {
     /// Checks whether a part of the keys loses something of its field, which is then stored as a property too.
     pub(crate) const fn is_lossy(&self) -> bool {
-        any_lossy(self.partition) || any_lossy(self.row)
+        any_lossy(items(&self.partition)) || any_lossy(items(&self.row))
     }
 }
 
@@ -163,17 +163,22 @@ impl PartInfo {
 
     /// Checks whether the part is a whole text without escapes. Readers ask it for each row.
     pub(crate) const fn is_raw(&self) -> bool {
-        !self.self_delimiting && same(self.encoding, "raw")
+        !self.self_delimiting && same(text(&self.encoding), "raw")
     }
 
     /// Returns the part's encoding.
     pub(crate) const fn parsed(&self) -> Encoding {
-        Encoding::parse(self.encoding)
+        Encoding::parse(text(&self.encoding))
+    }
+
+    /// Returns the encoding; `None` if this release does not know it.
+    pub(crate) fn known_encoding(&self) -> Option<Encoding> {
+        Some(self.parsed()).filter(|encoding| encoding.is_known)
     }
 
     /// Checks whether the part holds a whole text that can be read back.
     pub(crate) const fn holds_text(&self) -> bool {
-        !self.self_delimiting && (self.is_raw() || same(self.encoding, "plain"))
+        !self.self_delimiting && (self.is_raw() || same(text(&self.encoding), "plain"))
     }
 }
 

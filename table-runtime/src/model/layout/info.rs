@@ -2,88 +2,197 @@
 
 use std::{any, borrow::Cow, fmt};
 
+use serde::{Deserialize, Serialize};
 use table_store::{
     Properties, PropertiesRef, PropertyType, Result,
     error::{KeyError, KeyProblem},
 };
 
 use super::{
-    const_str::{same, same_names},
+    const_str::{same, same_names, text},
     lifecycle::Lifecycle,
     slice::SliceInfo,
-    stored::{has_property, part_name, shown, stored},
+    stored::{Parts, has_property_in, part_name, shown},
     whole::Within,
 };
 
-/// Location of the rows of one layout of an entity: a table and the parts of the two keys.
-#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+/// Location of the rows of one layout of an entity: a table and the parts of the two keys. The derive writes it, and the
+/// catalog records it, with some additions that [`recorded`](Layout::recorded) makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutInfo {
     /// Name of the index, or `key` for the primary key.
-    pub name: &'static str,
-    /// The table.
-    pub table: &'static str,
+    pub name: Cow<'static, str>,
+    /// The table; with slices, the beginning of their names.
+    pub table: Cow<'static, str>,
     /// Text with which every partition key begins; the whole key if there are no parts.
-    pub partition_prefix: &'static str,
+    #[serde(default)]
+    pub partition_prefix: Cow<'static, str>,
     /// The parts of the partition key.
-    pub partition: &'static [PartInfo],
+    #[serde(default)]
+    pub partition: Cow<'static, [PartInfo]>,
     /// Text with which every row key begins; the whole key if there are no parts.
-    pub row_prefix: &'static str,
+    #[serde(default)]
+    pub row_prefix: Cow<'static, str>,
     /// The parts of the row key.
-    pub row: &'static [PartInfo],
+    #[serde(default)]
+    pub row: Cow<'static, [PartInfo]>,
+    /// The only delimiter of the keys, for data that other programs wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separator: Option<char>,
+    /// Value of the property `EntityType` of the entity's rows; `None` for an index, and if they have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Cow<'static, str>>,
     /// Description of the index; `None` for the primary key.
+    #[serde(default)]
     pub index: Option<IndexInfo>,
     /// Rule that computes the table from a time, if there is a table for each year, month or day. The names of these
     /// tables begin with `table`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<SliceInfo>,
 }
 
 /// Description of an index: the contents of its rows and the way they are maintained.
-#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexInfo {
     /// Location of the rows.
     pub scope: Scope,
     /// `true` if at most one entity can have a value.
+    #[serde(default)]
     pub unique: bool,
     /// The predicate that decides which entities have a row; `None` if all of them have one.
+    #[serde(default)]
     pub when: Option<WhenInfo>,
     /// Contents of the rows.
     pub holds: Holds,
     /// Fields of the primary key that cannot be read from the index's own keys, and the property that holds each.
-    pub pointer: &'static [PropertyInfo],
-    /// Fields of the entity that the rows include.
-    #[serde(rename = "included", serialize_with = "serialize_stored")]
-    #[doc(hidden)]
-    pub included_fields: &'static [PropertyInfo],
+    #[serde(default)]
+    pub pointer: Cow<'static, [StoredField]>,
+    /// Fields of the entity that the rows include, and the property that holds each. A field that is stored as several
+    /// properties is one here until it is [recorded](Layout::recorded).
+    #[serde(default, serialize_with = "serialize_included")]
+    pub included: Cow<'static, [StoredField]>,
     /// Properties of the entity that the index's own keys hold whole: the part, counted over both keys, and the name.
     #[serde(skip)]
+    #[doc(hidden)]
     pub values: &'static [(usize, &'static str)],
 }
 
-impl IndexInfo {
-    /// Returns the properties of the entity that the rows include.
-    pub fn included(&self) -> impl Iterator<Item = PropertyInfo> + Clone + use<> {
-        stored(self.included_fields)
+/// A field, and the property that stores it in the rows of an index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredField {
+    /// The field; of a field of a nested struct, its path, such as `address.city`.
+    pub field: Cow<'static, str>,
+    /// The property's name.
+    pub name: Cow<'static, str>,
+    /// The properties of a field that is stored as several, with names relative to this one.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub parts: Parts,
+}
+
+impl StoredField {
+    /// Returns the description of a field, with the properties of its type.
+    #[doc(hidden)]
+    pub const fn new(field: &'static str, name: &'static str, parts: Parts) -> Self {
+        Self { field: Cow::Borrowed(field), name: Cow::Borrowed(name), parts }
     }
 
+    /// Returns the stored properties of the field.
+    pub(super) fn stored(&self) -> impl Iterator<Item = Self> {
+        let single = self.parts.is_empty().then(|| self.clone());
+        let joined = |outer: &str, between: &str, inner: &str| {
+            let is_whole = outer.is_empty() || inner.is_empty();
+            Cow::Owned([outer, if is_whole { "" } else { between }, inner].concat())
+        };
+        let part = move |part: &PropertyInfo| {
+            let (field, name) = (joined(&self.field, ".", part.field), joined(&self.name, "_", part.name));
+            Self { field, name, parts: &[] }
+        };
+        single.into_iter().chain(self.parts.iter().map(part))
+    }
+}
+
+/// Writes the stored properties of fields.
+fn serialize_included<S: serde::Serializer>(fields: &[StoredField], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(fields.iter().flat_map(StoredField::stored))
+}
+
+impl IndexInfo {
+    /// An index of which nothing is known but its place.
+    pub(super) const UNKNOWN: Self = Self {
+        scope: Scope::CrossPartition,
+        unique: false,
+        when: None,
+        holds: Holds::Pointer,
+        pointer: Cow::Borrowed(&[]),
+        included: Cow::Borrowed(&[]),
+        values: &[],
+    };
+
     /// Checks whether the rows include the property.
-    pub(crate) const fn includes(&self, name: &str) -> bool {
-        has_property(self.included_fields, name)
+    pub(crate) fn includes(&self, name: &str) -> bool {
+        self.included.iter().any(|field| has_property_in(&field.name, field.parts, name))
     }
 }
 
 /// Predicate of an index: an entity has a row only if it returns true.
-#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhenInfo {
     /// The fields that the predicate takes, in order.
-    pub fields: &'static [&'static str],
+    #[serde(default)]
+    pub fields: Cow<'static, [WhenField]>,
     /// Path of the function as the attribute states it, such as `Post::is_open`. Another path is another predicate; a
     /// change inside of the function is not recorded.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
+}
+
+impl WhenField {
+    /// Returns the description of a field, without its property.
+    #[doc(hidden)]
+    pub const fn new(field: &'static str) -> Self {
+        Self { field: Cow::Borrowed(field), property: None }
+    }
+}
+
+/// A field that a predicate takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredWhenField", into = "StoredWhenField")]
+pub struct WhenField {
+    /// The field.
+    pub field: Cow<'static, str>,
+    /// The property that stores it, where the catalog records it.
+    pub property: Option<Cow<'static, str>>,
+}
+
+/// A field of a predicate as it is recorded: its name, or its name and its property.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredWhenField {
+    Name(Cow<'static, str>),
+    Stored {
+        field: Cow<'static, str>,
+        #[serde(default)]
+        property: Option<Cow<'static, str>>,
+    },
+}
+
+impl From<StoredWhenField> for WhenField {
+    fn from(stored: StoredWhenField) -> Self {
+        match stored {
+            StoredWhenField::Name(field) => Self { field, property: None },
+            StoredWhenField::Stored { field, property } => Self { field, property },
+        }
+    }
+}
+
+impl From<WhenField> for StoredWhenField {
+    fn from(WhenField { field, property }: WhenField) -> Self {
+        if property.is_none() { Self::Name(field) } else { Self::Stored { field, property } }
+    }
 }
 
 /// Location of an index's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
     /// The entity's own partition: the rows are written in one transaction with the entity.
     SamePartition,
@@ -92,7 +201,7 @@ pub enum Scope {
 }
 
 /// Contents of an index's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Holds {
     /// A pointer to the entity.
     Pointer,
@@ -104,12 +213,38 @@ pub enum Holds {
     List,
 }
 
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SamePartition => "the entity's partition",
+            Self::CrossPartition => "other partitions",
+        })
+    }
+}
+
+impl Holds {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Pointer => "pointer",
+            Self::Include => "include",
+            Self::Copy => "copy",
+            Self::List => "list",
+        }
+    }
+}
+
+impl fmt::Display for Holds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
 /// Checks whether the parts may be written as an empty text: there are none, or a single text, which no delimiter
 /// follows.
 pub const fn may_be_empty(parts: &[PartInfo]) -> bool {
     match parts {
         [] => true,
-        [only] => same(only.kind, "text"),
+        [only] => same(text(&only.kind), "text"),
         _ => false,
     }
 }
@@ -118,34 +253,44 @@ impl PartInfo {
     /// Returns the delimiter between this part and the next: the key's separator if it has one, otherwise the delimiter
     /// of the part's type.
     pub(crate) fn delimiter(&self, separator: Option<char>) -> char {
-        delimiter(separator, self.self_delimiting)
+        separator.unwrap_or(if self.self_delimiting { '_' } else { ' ' })
     }
-}
-
-/// Returns the delimiter after a part of a key: the key's separator if it has one, otherwise that of the part's type.
-pub fn delimiter(separator: Option<char>, is_self_delimiting: bool) -> char {
-    separator.unwrap_or(if is_self_delimiting { '_' } else { ' ' })
 }
 
 impl LayoutInfo {
     /// Returns the error of a key part of this layout.
     #[cold]
     #[allow(clippy::unnecessary_box_returns, reason = "errors are boxed, so that results are small")]
-    pub(crate) fn key_error(&self, field: &'static str, problem: KeyProblem) -> Box<KeyError> {
-        Box::new(KeyError::new(self.table.to_owned(), None, self.name, field, problem))
+    pub(crate) fn key_error(&'static self, field: &'static str, problem: KeyProblem) -> Box<KeyError> {
+        Box::new(KeyError::new(self.table.to_string(), None, &self.name, field, problem))
     }
 
     /// Returns the table of the row with these keys.
-    pub(crate) fn table_of(&self, partition_key: &str, row_key: &str) -> Result<Cow<'static, str>> {
+    pub(crate) fn table_of(&'static self, partition_key: &str, row_key: &str) -> Result<Cow<'static, str>> {
         match &self.slice {
-            None => Ok(self.table.into()),
+            None => Ok(Cow::Borrowed(&self.table)),
             Some(slice) => self.slice_of(slice, partition_key, row_key).map(Cow::Owned),
         }
     }
 
+    /// Returns the table, in a constant.
+    pub(crate) const fn table(&self) -> &str {
+        text(&self.table)
+    }
+
+    /// Returns the beginning and the parts of both keys.
+    pub fn keys(&self) -> [(&str, &[PartInfo]); 2] {
+        [(&self.partition_prefix, &self.partition), (&self.row_prefix, &self.row)]
+    }
+
+    /// Returns the parts of both keys.
+    pub fn parts(&self) -> impl Iterator<Item = &PartInfo> + Clone {
+        self.partition.iter().chain(&*self.row)
+    }
+
     /// Returns the field whose elements have a row each, if the layout is that of an index with `each`.
-    pub(crate) fn each(&self) -> Option<&'static str> {
-        self.partition.iter().chain(self.row).find(|part| part.each).map(|part| part.field)
+    pub(crate) fn each(&self) -> Option<&str> {
+        self.parts().find(|part| part.each).map(|part| &*part.field)
     }
 
     /// Checks whether each row of the index holds all elements of the field that has a row for each.
@@ -154,7 +299,7 @@ impl LayoutInfo {
         let field = path.split_once('.').map_or(path, |(field, _)| field);
         match index.holds {
             Holds::Copy => true,
-            Holds::Include => index.included_fields.iter().any(|included| included.field == field),
+            Holds::Include => index.included.iter().any(|included| included.field == field),
             Holds::Pointer | Holds::List => false,
         }
     }
@@ -197,24 +342,53 @@ impl LayoutInfo {
 }
 
 /// A part of a key: a field and its encoding.
-#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartInfo {
     /// The field.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// Kind of the field, which decides its possible encodings: the type of an integer, or else `text`, `character`,
     /// `name`, `decimal`, `guid`, `time`, `date` or `bool`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Encoding as the attribute states it, such as `first = 1, uppercase`; `plain` if the attribute states none.
-    pub encoding: &'static str,
+    pub encoding: Cow<'static, str>,
+    /// Name of the property that stores the field, for a part of an index that is no part of the primary key, where the
+    /// catalog records it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub property: Option<Cow<'static, str>>,
     /// `true` if the encoding never contains `_`, which therefore delimits the part. A text is delimited by a space.
     pub self_delimiting: bool,
     /// `true` if the part holds one element of the field: an index with `each` has a row for each element.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub each: bool,
     /// The writer of an example.
     #[serde(skip)]
     #[doc(hidden)]
     pub example: Example,
+}
+
+/// What a type and its encoding decide about a part of a key.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct PartType {
+    pub kind: &'static str,
+    pub self_delimiting: bool,
+    pub example: Example,
+}
+
+impl PartType {
+    /// Returns the description of a part.
+    pub const fn of(self, field: &'static str, encoding: &'static str, each: bool) -> PartInfo {
+        let Self { kind, self_delimiting, example } = self;
+        PartInfo {
+            field: Cow::Borrowed(field),
+            kind: Cow::Borrowed(kind),
+            encoding: Cow::Borrowed(encoding),
+            property: None,
+            self_delimiting,
+            each,
+            example,
+        }
+    }
 }
 
 /// The function that writes an example of a key part, with the delimiter after it unless it is the last part of its key.
@@ -225,6 +399,13 @@ pub struct Example(fn(last: bool) -> String);
 impl Example {
     pub const fn new(write: fn(last: bool) -> String) -> Self {
         Self(write)
+    }
+}
+
+/// The catalog records no example.
+impl Default for Example {
+    fn default() -> Self {
+        Self(|_| String::new())
     }
 }
 
@@ -245,7 +426,7 @@ impl fmt::Debug for Example {
 
 /// A stored property.
 #[allow(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PropertyInfo {
     /// The field; of a field of a nested struct, its path, such as `address.city`.
     pub field: &'static str,
@@ -307,9 +488,9 @@ pub struct PropertyInfo {
 }
 
 impl PropertyInfo {
-    /// Returns the description of a property of an index's rows.
+    /// Returns the description of a property of which nothing but its names is known.
     #[doc(hidden)]
-    pub const fn of_index(field: &'static str, name: &'static str) -> Self {
+    pub const fn named(field: &'static str, name: &'static str) -> Self {
         Self {
             field,
             name,
@@ -430,7 +611,7 @@ impl fmt::Debug for AsRead {
 /// "
 /// );
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Layout {
     /// Name under which `create` records the entity: the value of the property `EntityType`, or if there is no such
     /// property, the name that `#[table(entity = "…")]` sets, or else the struct's name.
@@ -441,15 +622,11 @@ pub struct Layout {
     #[serde(rename = "properties", serialize_with = "serialize_stored")]
     #[doc(hidden)]
     pub fields: &'static [PropertyInfo],
-    /// Value of the property `EntityType`, if there is one.
-    pub kind: Option<&'static str>,
     /// `true` if there is a property `WriteId`.
     pub write_id: bool,
     /// Version of the rows that are written, in the property `EntityVersion` unless it is 1.
     #[serde(skip_serializing_if = "is_first")]
     pub version: u32,
-    /// The only delimiter of every key, for data that other programs wrote.
-    pub separator: Option<char>,
     /// The times that hide the entity from readers.
     #[serde(skip_serializing_if = "Lifecycle::is_none")]
     pub lifecycle: Lifecycle<'static>,
@@ -474,7 +651,23 @@ impl Layout {
     /// Returns the description of an entity without layouts.
     pub(crate) const fn empty(entity: &'static str) -> Self {
         let lifecycle = Lifecycle::NONE;
-        Self { entity, layouts: &[], fields: &[], kind: None, write_id: false, version: 1, separator: None, lifecycle }
+        Self { entity, layouts: &[], fields: &[], write_id: false, version: 1, lifecycle }
+    }
+
+    /// Returns the value of the property `EntityType`, if there is one.
+    pub const fn kind(&self) -> Option<&'static str> {
+        match self.layouts {
+            [LayoutInfo { kind: Some(kind), .. }, ..] => Some(text(kind)),
+            _ => None,
+        }
+    }
+
+    /// Returns the only delimiter of every key, for data that other programs wrote.
+    pub const fn separator(&self) -> Option<char> {
+        match self.layouts {
+            [first, ..] => first.separator,
+            [] => None,
+        }
     }
 }
 
@@ -488,7 +681,7 @@ impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for layout in self.layouts {
             if layout.name == "key" {
-                f.write_str(layout.table)?;
+                f.write_str(&layout.table)?;
                 if let Some(SliceInfo { field, unit, .. }) = &layout.slice {
                     write!(f, ", a table for each {unit} of {field}")?;
                 }
@@ -499,9 +692,9 @@ impl fmt::Display for Layout {
                 "  {}: PartitionKey {}{} RowKey {}{}",
                 layout.name,
                 layout.partition_prefix,
-                JoinedParts(layout.partition, self.separator),
+                JoinedParts(&layout.partition, layout.separator),
                 layout.row_prefix,
-                JoinedParts(layout.row, self.separator),
+                JoinedParts(&layout.row, layout.separator),
             )?;
             if let Some(index) = &layout.index {
                 writeln!(f, "    {}", IndexSummary(layout, index))?;
@@ -510,12 +703,12 @@ impl fmt::Display for Layout {
                 f,
                 "    such as PartitionKey='{}{}' RowKey='{}{}'",
                 layout.partition_prefix,
-                example(layout.partition),
+                example(&layout.partition),
                 layout.row_prefix,
-                example(layout.row),
+                example(&layout.row),
             )?;
         }
-        let own = self.kind.map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
+        let own = self.kind().map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
         let own = own.chain((!is_first(&self.version)).then_some("EntityVersion"));
         let names: Vec<_> = self.properties().map(|property| property.name).chain(own).collect();
         writeln!(f, "  properties: {}", names.join(", "))?;
@@ -547,23 +740,27 @@ impl fmt::Display for IndexSummary<'_> {
         match holds {
             Holds::Pointer => f.write_str(": pointers")?,
             Holds::Include => {
-                let names: Vec<_> = index.included().map(|property| property.name).collect();
+                let names: Vec<_> =
+                    index.included.iter().flat_map(StoredField::stored).map(|field| field.name).collect();
                 write!(f, ": pointers, with {}", names.join(", "))?;
             }
             Holds::Copy => f.write_str(": copies")?,
             Holds::List => f.write_str(": lists of pointers")?,
         }
         match when {
-            Some(WhenInfo { fields, path }) => write!(f, ", when {path}({})", fields.join(", ")),
+            Some(WhenInfo { fields, path }) => {
+                let fields: Vec<_> = fields.iter().map(|field| &*field.field).collect();
+                write!(f, ", when {path}({})", fields.join(", "))
+            }
             None => Ok(()),
         }
     }
 }
 
 /// Parts of a key, with the separator between them. Without a separator, `Display` writes a space.
-struct JoinedParts(&'static [PartInfo], Option<char>);
+struct JoinedParts<'a>(&'a [PartInfo], Option<char>);
 
-impl fmt::Display for JoinedParts {
+impl fmt::Display for JoinedParts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().enumerate().try_for_each(|(at, part)| {
             match self.1 {
@@ -571,17 +768,19 @@ impl fmt::Display for JoinedParts {
                 Some(separator) => write!(f, "{separator}")?,
                 None => f.write_str(" ")?,
             }
-            fmt_part(f, part.field, part.encoding, part.each)
+            part.fmt(f)
         })
     }
 }
 
-/// Writes a part of a key as `{id: pad = 4}` or `{each(tags)}`.
-pub fn fmt_part(f: &mut fmt::Formatter<'_>, field: &str, encoding: &str, each: bool) -> fmt::Result {
-    let (begin, end) = if each { ("each(", ")") } else { ("", "") };
-    write!(f, "{{{begin}{field}{end}")?;
-    if encoding != "plain" {
-        write!(f, ": {encoding}")?;
+/// The part as `{id: pad = 4}`, or `{each(tags)}` for an element of a field.
+impl fmt::Display for PartInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (begin, end) = if self.each { ("each(", ")") } else { ("", "") };
+        write!(f, "{{{begin}{}{end}", self.field)?;
+        if self.encoding != "plain" {
+            write!(f, ": {}", self.encoding)?;
+        }
+        f.write_str("}")
     }
-    f.write_str("}")
 }

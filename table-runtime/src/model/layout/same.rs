@@ -1,7 +1,7 @@
 //! Comparisons of two layouts: of an entity and its older version, and of two variants of a group.
 
 use super::{
-    const_str::same,
+    const_str::{items, same, text},
     info::{Layout, LayoutInfo, PartInfo},
 };
 
@@ -29,21 +29,22 @@ pub const fn same_table(one: &LayoutInfo, other: &LayoutInfo) -> bool {
         (None, None) => true,
         // The fields may have other names, but not other places in the key.
         (Some(by), Some(other_by)) => {
-            by.unit as u8 == other_by.unit as u8 && part_of(one, by.field) == part_of(other, other_by.field)
+            by.unit as u8 == other_by.unit as u8
+                && part_of(one, text(&by.field)) == part_of(other, text(&other_by.field))
         }
         _ => false,
     };
-    same(one.table, other.table) && is_same_slice
+    same(text(&one.table), text(&other.table)) && is_same_slice
 }
 
 /// Checks whether the primary keys of both are built in the same way. The names of the fields may differ.
 pub const fn same_primary_key(one: &Layout, other: &Layout) -> bool {
     let (key, other_key) = (&one.layouts[0], &other.layouts[0]);
-    same_separator(one.separator, other.separator)
-        && same(key.partition_prefix, other_key.partition_prefix)
-        && same(key.row_prefix, other_key.row_prefix)
-        && same_parts(key.partition, other_key.partition)
-        && same_parts(key.row, other_key.row)
+    same_separator(one.separator(), other.separator())
+        && same(text(&key.partition_prefix), text(&other_key.partition_prefix))
+        && same(text(&key.row_prefix), text(&other_key.row_prefix))
+        && same_parts(items(&key.partition), items(&other_key.partition))
+        && same_parts(items(&key.row), items(&other_key.row))
 }
 
 const fn same_parts(one: &[PartInfo], other: &[PartInfo]) -> bool {
@@ -54,7 +55,9 @@ const fn same_parts(one: &[PartInfo], other: &[PartInfo]) -> bool {
 pub const fn first_difference(one: &[PartInfo], other: &[PartInfo]) -> Option<usize> {
     let mut at = 0;
     while at < one.len() && at < other.len() {
-        if !same(one[at].kind, other[at].kind) || !same(one[at].encoding, other[at].encoding) {
+        if !same(text(&one[at].kind), text(&other[at].kind))
+            || !same(text(&one[at].encoding), text(&other[at].encoding))
+        {
             return Some(at);
         }
         at += 1;
@@ -64,10 +67,10 @@ pub const fn first_difference(one: &[PartInfo], other: &[PartInfo]) -> Option<us
 
 /// Returns the position of a field's first part, counted over both keys.
 const fn part_of(layout: &LayoutInfo, field: &str) -> usize {
-    let (partition, mut at) = (layout.partition.len(), 0);
-    while at < partition + layout.row.len() {
-        let part = if at < partition { &layout.partition[at] } else { &layout.row[at - partition] };
-        if same(part.field, field) {
+    let (partition, row, mut at) = (items(&layout.partition), items(&layout.row), 0);
+    while at < partition.len() + row.len() {
+        let part = if at < partition.len() { &partition[at] } else { &row[at - partition.len()] };
+        if same(text(&part.field), field) {
             return at;
         }
         at += 1;

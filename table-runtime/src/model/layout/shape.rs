@@ -1,9 +1,9 @@
 //! Shapes of row keys. They show to which entity a row belongs if several entities without kinds share a table.
 
 use super::{
+    const_str::{items, text},
     encoding::Encoding,
     info::{LayoutInfo, PartInfo, may_be_empty},
-    recorded::{RecordedLayout, RecordedPart},
 };
 
 /// Shape of an entity's row keys. The number of their parts distinguishes them from those of other entities: a master's
@@ -19,9 +19,9 @@ pub struct RowShape {
 
 impl RowShape {
     /// Returns the shape of a layout's row keys; `None` if any row key may belong to the layout.
-    pub const fn of(layout: &LayoutInfo, separator: Option<char>) -> Option<Self> {
-        let (prefix, parts) = (layout.row_prefix, layout.row);
-        if may_be_empty(parts) { None } else { Some(Self { prefix, parts, separator }) }
+    pub const fn of(layout: &'static LayoutInfo) -> Option<Self> {
+        let (prefix, parts) = (text(&layout.row_prefix), items(&layout.row));
+        if may_be_empty(parts) { None } else { Some(Self { prefix, parts, separator: layout.separator }) }
     }
 
     /// Returns `false` if the row key certainly belongs to another entity: one with the same parts, and more or fewer
@@ -81,10 +81,10 @@ fn are_digits(bytes: &[u8]) -> bool {
 /// Each of them must consist of characters that the other's part at the same place may have, because a shape takes any
 /// other character for a malformed key, which fits. A part of digits is shorter than a part of hexadecimal digits, which
 /// allows it, but not the other way round.
-pub(super) fn differ(one: &RecordedLayout, other: &RecordedLayout) -> bool {
-    let (own, others) = (&one.row.parts, &other.row.parts);
-    let has_same_beginning = one.row.prefix == other.row.prefix && one.separator == other.separator;
-    let is_countable = |(own, others): (&RecordedPart, &RecordedPart)| {
+pub(super) fn differ(one: &LayoutInfo, other: &LayoutInfo) -> bool {
+    let (own, others) = (&*one.row, &*other.row);
+    let has_same_beginning = one.row_prefix == other.row_prefix && one.separator == other.separator;
+    let is_countable = |(own, others): (&PartInfo, &PartInfo)| {
         let characters = Characters::of(own).zip(Characters::of(others));
         characters.is_some_and(|(own, others)| own.fit(&others) && others.fit(&own))
     };
@@ -103,7 +103,7 @@ struct Characters {
 
 impl Characters {
     /// Returns the characters of a recorded part; `None` if it is not self-delimiting, or of an unknown kind.
-    fn of(part: &RecordedPart) -> Option<Self> {
+    fn of(part: &PartInfo) -> Option<Self> {
         let is_guid = part.kind == "guid";
         if !part.self_delimiting || !is_guid && !DIGITS.contains(&&*part.kind) {
             return None;
@@ -125,22 +125,15 @@ const DIGITS: [&str; 14] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::layout::{Example, Layout, change::recorded};
+    use crate::model::layout::{Example, PartType};
 
     /// Returns every key of one to three parts, with two prefixes.
-    fn layouts() -> Vec<&'static LayoutInfo> {
+    fn layouts(separator: Option<char>) -> Vec<&'static LayoutInfo> {
         const KINDS: [(&str, &str); 5] =
             [("text", "plain"), ("i64", "pad = 3"), ("guid", "plain"), ("guid", "hash = 16"), ("date", "reverse")];
         let part = |(kind, encoding): (&'static str, &'static str)| {
-            let self_delimiting = kind != "text";
-            PartInfo {
-                field: "field",
-                kind,
-                encoding,
-                self_delimiting,
-                each: false,
-                example: Example::new(|_| String::new()),
-            }
+            let example = Example::new(|_| String::new());
+            PartType { kind, self_delimiting: kind != "text", example }.of("field", encoding, false)
         };
         let mut rows: Vec<Vec<_>> = vec![Vec::new()];
         for count in 0..3 {
@@ -150,11 +143,9 @@ mod tests {
         let mut layouts = Vec::new();
         for row_prefix in ["", "n-"] {
             for row in &rows {
-                let row: Vec<_> = row.iter().copied().map(part).collect();
-                let (partition, row) = (&[] as &[PartInfo], &*Box::leak(row.into_boxed_slice()));
-                let (name, table, partition_prefix) = ("key", "Table", "all");
-                let layout =
-                    LayoutInfo { name, table, partition_prefix, partition, row_prefix, row, index: None, slice: None };
+                let row = row.iter().copied().map(part).collect();
+                let (row_prefix, partition_prefix) = (row_prefix.into(), "all".into());
+                let layout = LayoutInfo { partition_prefix, row_prefix, row, separator, ..LayoutInfo::default() };
                 layouts.push(&*Box::leak(Box::new(layout)));
             }
         }
@@ -162,7 +153,7 @@ mod tests {
     }
 
     /// Returns texts that the encoding of the part can write.
-    const fn texts(part: &PartInfo) -> &'static [&'static str] {
+    fn texts(part: &PartInfo) -> &'static [&'static str] {
         match (part.kind.as_bytes(), part.encoding.as_bytes()) {
             (b"text", _) => &["5", "a_7", "!20", ""],
             (b"i64", _) => &["005", "-998"],
@@ -173,10 +164,10 @@ mod tests {
     }
 
     /// Returns row keys of the layout: every combination of the texts of its parts.
-    fn keys(layout: &LayoutInfo, separator: Option<char>) -> Vec<String> {
-        let mut keys = vec![layout.row_prefix.to_owned()];
+    fn keys(layout: &LayoutInfo) -> Vec<String> {
+        let mut keys = vec![layout.row_prefix.to_string()];
         for (at, part) in layout.row.iter().enumerate() {
-            let end = (at + 1 < layout.row.len()).then(|| part.delimiter(separator));
+            let end = (at + 1 < layout.row.len()).then(|| part.delimiter(layout.separator));
             let more = |key: String| {
                 texts(part)
                     .iter()
@@ -202,12 +193,8 @@ mod tests {
     fn shapes_that_differ_exclude_each_others_keys() {
         let keyed: Vec<_> = [None, Some('+')]
             .into_iter()
-            .flat_map(|separator| layouts().into_iter().map(move |layout| (layout, separator)))
-            .map(|(layout, separator)| {
-                let layouts = std::slice::from_ref(layout);
-                let whole = Layout { layouts, separator, ..Layout::empty("Entity") };
-                (recorded(&whole, layout), RowShape::of(layout, separator), keys(layout, separator))
-            })
+            .flat_map(layouts)
+            .map(|layout| (layout, RowShape::of(layout), keys(layout)))
             .collect();
         let (mut differing, mut alike) = (0, 0);
         for (one, shape, own_keys) in &keyed {

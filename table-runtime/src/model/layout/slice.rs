@@ -1,6 +1,6 @@
 //! Slices: tables that each hold the rows of one year, month or day.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use table_store::{
     Ticks,
@@ -8,19 +8,17 @@ use table_store::{
 };
 
 /// Rule that computes the table of a row from a time in its key.
-#[derive(Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SliceInfo {
     /// Field that holds the time.
-    pub field: &'static str,
+    #[serde(default)]
+    pub field: Cow<'static, str>,
     /// Period that a slice holds.
     pub unit: SliceUnit,
-    /// The only delimiter of the key, for data that other programs wrote.
-    #[serde(skip)]
-    pub(super) separator: Option<char>,
 }
 
 /// Period that a slice holds, in UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SliceUnit {
     /// A year: `Log2010`.
@@ -65,8 +63,8 @@ pub fn is_table_of(name: &str, table: &str, is_sliced: bool) -> bool {
 impl SliceInfo {
     /// Returns the rule that slices by a field of the type `T`, whose kind is `K`.
     #[doc(hidden)]
-    pub const fn of<T, K: SliceBy<T>>(field: &'static str, unit: SliceUnit, separator: Option<char>) -> Self {
-        Self { field, unit, separator }
+    pub const fn of<T, K: SliceBy<T>>(field: &'static str, unit: SliceUnit) -> Self {
+        Self { field: Cow::Borrowed(field), unit }
     }
 
     /// Returns the slice that holds a moment.
@@ -113,11 +111,6 @@ impl SliceInfo {
             SliceUnit::Day => "YYYYMMDD",
         };
         format!("{table}{digits}")
-    }
-
-    /// Returns the delimiter that separates the time from the next part of its key.
-    pub(crate) fn delimiter(&self) -> char {
-        self.separator.unwrap_or('_')
     }
 }
 

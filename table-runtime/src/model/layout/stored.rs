@@ -21,18 +21,7 @@ impl PropertyInfo {
 
     /// Checks whether one of the field's properties has the name.
     pub(crate) const fn has_property(&self, name: &str) -> bool {
-        let Self { name: outer, parts, .. } = self;
-        if parts.is_empty() {
-            return same(outer, name);
-        }
-        let mut part = 0;
-        while part < parts.len() {
-            if same_names(PropertyName { outer, inner: parts[part].name }, PropertyName { outer: name, inner: "" }) {
-                return true;
-            }
-            part += 1;
-        }
-        false
+        has_property_in(self.name, self.parts, name)
     }
 
     /// Returns a part of the field, with its whole name.
@@ -40,12 +29,25 @@ impl PropertyInfo {
         Self {
             field: joined(self.field, '.', part.field),
             name: joined(self.name, '_', part.name),
-            // The record of an index has no types.
-            edm: self.edm.and(part.edm),
             is_always: part.is_always && !self.is_optional,
             ..*part
         }
     }
+}
+
+/// Checks whether one of the properties of a field, which begin with `outer`, has the name.
+pub const fn has_property_in(outer: &str, parts: &[PropertyInfo], name: &str) -> bool {
+    if parts.is_empty() {
+        return same(outer, name);
+    }
+    let mut part = 0;
+    while part < parts.len() {
+        if same_names(PropertyName { outer, inner: parts[part].name }, PropertyName { outer: name, inner: "" }) {
+            return true;
+        }
+        part += 1;
+    }
+    false
 }
 
 /// Returns the stored properties of fields, in order.

@@ -21,18 +21,18 @@ impl SliceInfo {
             Some((number, parts[number].parsed().is_reverse_time))
         };
         let part = |in_partition| move |(number, descending)| TimePart { in_partition, number, descending };
-        of(layout.partition).map(part(true)).or_else(|| of(layout.row).map(part(false)))
+        of(&layout.partition).map(part(true)).or_else(|| of(&layout.row).map(part(false)))
     }
 
     /// Returns the rest of a key from this part on; `None` if a part before it is incomplete.
     pub(crate) fn begun_by<'k>(&self, layout: &LayoutInfo, part: TimePart, key: &'k str) -> Option<&'k str> {
         let (prefix, parts) = if part.in_partition {
-            (layout.partition_prefix, layout.partition)
+            (&layout.partition_prefix, &layout.partition)
         } else {
-            (layout.row_prefix, layout.row)
+            (&layout.row_prefix, &layout.row)
         };
         // No part contains its own delimiter.
-        segments::skip(key.strip_prefix(prefix)?, &parts[..part.number], self.separator).ok()
+        segments::skip(key.strip_prefix(&**prefix)?, &parts[..part.number], layout.separator).ok()
     }
 
     fn time(&self, layout: &LayoutInfo, partition_key: &str, row_key: &str) -> Option<Ticks> {
@@ -73,10 +73,15 @@ impl TimePart {
 
 impl LayoutInfo {
     /// Returns the slice of this rule that has the row with these keys.
-    pub(super) fn slice_of(&self, slice: &SliceInfo, partition_key: &str, row_key: &str) -> Result<String> {
+    pub(super) fn slice_of(
+        &'static self,
+        slice: &'static SliceInfo,
+        partition_key: &str,
+        row_key: &str,
+    ) -> Result<String> {
         match slice.time(self, partition_key, row_key) {
-            Some(time) => Ok(slice.at(self.table, time).table),
-            None => Err(self.key_error(slice.field, KeyProblem::malformed("a time", row_key)).into()),
+            Some(time) => Ok(slice.at(&self.table, time).table),
+            None => Err(self.key_error(&slice.field, KeyProblem::malformed("a time", row_key)).into()),
         }
     }
 }

@@ -96,7 +96,7 @@ impl<T, S: Long<T>> Store<T> for Large<S> {
         ty: TypeName::of::<T>(),
         as_read: AsRead::new(as_read::<T, Self>),
         is_always: !Self::IS_OPTIONAL,
-        ..PropertyInfo::of_index("", "")
+        ..PropertyInfo::named("", "")
     });
     const IS_OPTIONAL: bool = S::IS_OPTIONAL;
 
@@ -156,7 +156,7 @@ const fn parts(first: PropertyInfo) -> [PropertyInfo; MOST + 1] {
     let mut parts = [first; MOST + 1];
     let mut at = 1;
     while at < parts.len() {
-        parts[at] = PropertyInfo { continues: true, as_read: AsRead::NOTHING, ..PropertyInfo::of_index("", NAMES[at]) };
+        parts[at] = PropertyInfo { continues: true, as_read: AsRead::NOTHING, ..PropertyInfo::named("", NAMES[at]) };
         at += 1;
     }
     parts

@@ -123,7 +123,7 @@ const fn take(text: &mut &'static [u8], outer: &'static str, inner: &'static str
 
 /// Returns the parts of a type, given its fields and [their joined texts](join). The parts of one field are neighbours.
 pub const fn resolve<const N: usize>(fields: &[PropertyInfo], mut text: &'static [u8]) -> [PropertyInfo; N] {
-    let mut parts = [PropertyInfo::of_index("", ""); N];
+    let mut parts = [PropertyInfo::named("", ""); N];
     let (mut to, mut at) = (0, 0);
     while at < fields.len() {
         let field = fields[at];
@@ -298,7 +298,7 @@ pub const fn check_default<T: Property>() {
 /// The tag of an enum with data: the property that holds the name of the variant.
 pub const fn tag(variants: &'static [&'static str], is_open: bool) -> PropertyInfo {
     let ty = PropertyType::Variants { names: variants, is_open };
-    PropertyInfo { edm: Some(ty), is_native: true, is_always: true, ..PropertyInfo::of_index("", "") }
+    PropertyInfo { edm: Some(ty), is_native: true, is_always: true, ..PropertyInfo::named("", "") }
 }
 
 /// The field of a variant with data, given the fields in it. `name` is the variant in the names of their properties.
@@ -317,7 +317,7 @@ pub const fn variant(
         // A row of another variant is without it.
         is_optional: true,
         as_read: AsRead::NOTHING,
-        ..PropertyInfo::of_index(field, name)
+        ..PropertyInfo::named(field, name)
     }
 }
 

@@ -66,7 +66,7 @@ pub trait Store<T>: Sized + Sealed<T> {
         is_default: Self::IS_DEFAULT,
         is_always: !Self::IS_OPTIONAL,
         most: Self::MOST,
-        ..PropertyInfo::of_index("", "")
+        ..PropertyInfo::named("", "")
     };
     /// The most properties that one row has for the field.
     #[doc(hidden)]

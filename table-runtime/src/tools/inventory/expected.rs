@@ -2,8 +2,11 @@
 
 use table_store::{RowRef, Ticks, Value, ValueRef};
 
-use super::{IdentifiedRow, KeyValue, LayoutState, RecordedKey, RecordedLayout, RecordedPart, recorded::EntityValue};
-use crate::model::key::{Escape, KeyBuffer};
+use super::{IdentifiedRow, KeyValue, LayoutState, RecordedEntity, recorded::EntityValue};
+use crate::model::{
+    key::{Escape, KeyBuffer},
+    layout::{LayoutInfo, PartInfo},
+};
 
 /// The keys of the rows that an entity should have in an index: none if it has no value of a part, several with `each`.
 ///
@@ -11,14 +14,13 @@ use crate::model::key::{Escape, KeyBuffer};
 pub(super) type Keys = Option<Vec<(String, String)>>;
 
 /// Checks whether every entity with a value has a row in the index: it is ready, and has no predicate.
-pub(super) fn is_complete(index: &RecordedLayout) -> bool {
-    index.state == LayoutState::Ready && index.index.as_ref().is_some_and(|index| index.when.is_none())
+pub(super) fn is_complete(entity: &RecordedEntity, index: &LayoutInfo) -> bool {
+    entity.state(&index.name) == LayoutState::Ready && index.index.as_ref().is_some_and(|index| index.when.is_none())
 }
 
 /// Returns the keys of the rows that an entity should have in an index.
-pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>) -> Keys {
-    let each = index.partition.parts.iter().chain(&index.row.parts).find(|part| part.each);
-    let Some(each) = each else {
+pub(super) fn keys(index: &LayoutInfo, row: RowRef<'_>, entity: &IdentifiedRow<'_>) -> Keys {
+    let Some(each) = index.parts().find(|part| part.each) else {
         return keys_of(index, row, entity, None);
     };
     let name = each.property.as_deref()?;
@@ -44,9 +46,9 @@ pub(super) fn keys(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedR
 
 /// Returns the keys of the row of one element, if the index has a row for each, and otherwise of the entity's only row, if
 /// it has one.
-fn keys_of(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>, element: Option<&Value>) -> Keys {
+fn keys_of(index: &LayoutInfo, row: RowRef<'_>, entity: &IdentifiedRow<'_>, element: Option<&Value>) -> Keys {
     let mut is_absent = false;
-    let mut part = |part: &RecordedPart, escape: Escape, out: &mut KeyBuffer| {
+    let mut part = |part: &PartInfo, escape: Escape, out: &mut KeyBuffer| {
         if let Some(element) = element.filter(|_| part.each) {
             return encode(part, element.as_ref(), escape, out);
         }
@@ -57,12 +59,13 @@ fn keys_of(index: &RecordedLayout, row: RowRef<'_>, entity: &IdentifiedRow<'_>, 
         }
         encode_known(part, &entity.partition, &entity.row, escape, out)
     };
+    let [partition, own] = index.keys();
     let partition_key = if index.is_same_partition() {
         Some(row.partition_key.to_owned())
     } else {
-        key(&index.partition, index.separator, &mut part)
+        key(partition, index.separator, &mut part)
     };
-    let row_key = key(&index.row, index.separator, &mut part);
+    let row_key = key(own, index.separator, &mut part);
     match (partition_key, row_key) {
         (Some(partition_key), Some(row_key)) => Some(vec![(partition_key, row_key)]),
         _ if is_absent => Some(Vec::new()),
@@ -104,30 +107,35 @@ fn elements_of_json(json: &str, kind: &str) -> Option<Vec<Value>> {
 pub(super) fn owner(row: RowRef<'_>, found: &IdentifiedRow<'_>) -> Option<(String, String)> {
     let index = found.layout.index.as_ref()?;
     let primary = found.entity.primary()?;
-    let mut part = |part: &RecordedPart, escape: Escape, out: &mut KeyBuffer| {
-        let pointer = index.pointer.get(&part.field).and_then(|name| row.properties.get(name));
+    let mut part = |part: &PartInfo, escape: Escape, out: &mut KeyBuffer| {
+        let pointer = index
+            .pointer
+            .iter()
+            .find(|pointer| pointer.field == part.field)
+            .and_then(|pointer| row.properties.get(&pointer.name));
         match pointer {
             Some(value) => encode(part, value, escape, out),
             None => encode_known(part, &found.partition, &found.row, escape, out),
         }
     };
+    let [partition, own] = primary.keys();
     let partition_key = if found.layout.is_same_partition() {
         row.partition_key.to_owned()
     } else {
-        key(&primary.partition, primary.separator, &mut part)?
+        key(partition, primary.separator, &mut part)?
     };
-    Some((partition_key, key(&primary.row, primary.separator, &mut part)?))
+    Some((partition_key, key(own, primary.separator, &mut part)?))
 }
 
 /// Writes a key from its parts.
 fn key(
-    layout: &RecordedKey,
+    (prefix, parts): (&str, &[PartInfo]),
     separator: Option<char>,
-    write: &mut impl FnMut(&RecordedPart, Escape, &mut KeyBuffer) -> Option<()>,
+    write: &mut impl FnMut(&PartInfo, Escape, &mut KeyBuffer) -> Option<()>,
 ) -> Option<String> {
-    let mut key = layout.prefix.clone();
-    for (at, part) in layout.parts.iter().enumerate() {
-        let last = at + 1 == layout.parts.len();
+    let mut key = prefix.to_owned();
+    for (at, part) in parts.iter().enumerate() {
+        let last = at + 1 == parts.len();
         let escape = Escape { last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
         let mut text = KeyBuffer::new();
         write(part, escape, &mut text)?;
@@ -141,7 +149,7 @@ fn key(
 
 /// Writes a part from another part of the same field: one that holds the whole value, or the same encoding of it.
 fn encode_known(
-    part: &RecordedPart,
+    part: &PartInfo,
     partition: &[KeyValue],
     row: &[KeyValue],
     escape: Escape,
@@ -155,7 +163,7 @@ fn encode_known(
         out.push_str(&known.value);
         return Some(());
     }
-    match part.kind.as_str() {
+    match &*part.kind {
         "time" => encode(part, ValueRef::DateTime(known.value.parse::<Ticks>().ok()?), escape, out),
         "bool" => encode(part, ValueRef::Boolean(known.value == "true"), escape, out),
         _ => encode(part, ValueRef::String(&known.value), escape, out),
@@ -163,6 +171,6 @@ fn encode_known(
 }
 
 /// Writes a part of a stored value; `None` if the property holds the value in another form.
-fn encode(part: &RecordedPart, value: ValueRef<'_>, escape: Escape, out: &mut KeyBuffer) -> Option<()> {
-    part.parsed()?.encode(&part.kind, value, escape, out)?.ok()
+fn encode(part: &PartInfo, value: ValueRef<'_>, escape: Escape, out: &mut KeyBuffer) -> Option<()> {
+    part.known_encoding()?.encode(&part.kind, value, escape, out)?.ok()
 }

@@ -4,11 +4,11 @@ use std::{cmp::Reverse, fmt};
 
 use table_store::{PropertiesRef, RowRef, ValueRef};
 
-use super::{Inventory, RecordedEntity, RecordedKey, RecordedLayout};
+use super::{Inventory, RecordedEntity};
 use crate::model::{
     entity::{KIND, PENDING, attempt},
     key::Escape,
-    layout::segments,
+    layout::{LayoutInfo, PartInfo, segments},
 };
 
 /// A stored row whose keys fit a recorded layout.
@@ -18,7 +18,7 @@ pub struct IdentifiedRow<'i> {
     /// The entity.
     pub entity: &'i RecordedEntity,
     /// The layout: the entity's primary key or one of its indexes.
-    pub layout: &'i RecordedLayout,
+    pub layout: &'i LayoutInfo,
     /// Parts of the partition key.
     pub partition: Vec<KeyValue>,
     /// Parts of the row key.
@@ -93,7 +93,7 @@ impl Inventory {
         let fits = |(entity, layout): (_, _)| identified(entity, layout, partition_key, row_key, properties);
         let found = self.layouts_in(table).into_iter().filter_map(fits);
         found.min_by_key(|row| {
-            let constant = row.layout.partition.prefix.len() + row.layout.row.prefix.len();
+            let constant = row.layout.partition_prefix.len() + row.layout.row_prefix.len();
             Reverse((constant, row.partition.len() + row.row.len()))
         })
     }
@@ -101,7 +101,7 @@ impl Inventory {
 
 pub(super) fn identified<'i>(
     entity: &'i RecordedEntity,
-    layout: &'i RecordedLayout,
+    layout: &'i LayoutInfo,
     partition_key: &str,
     mut row_key: &str,
     properties: Option<PropertiesRef<'_>>,
@@ -114,8 +114,9 @@ pub(super) fn identified<'i>(
     if layout.is_list() {
         row_key = first_of_list(row_key);
     }
-    let partition = decode(&layout.partition, partition_key, layout.separator)?;
-    let row = decode(&layout.row, row_key, layout.separator)?;
+    let [partition, row] = layout.keys();
+    let partition = decode(partition, partition_key, layout.separator)?;
+    let row = decode(row, row_key, layout.separator)?;
     Some(IdentifiedRow { entity, layout, partition, row })
 }
 
@@ -129,14 +130,14 @@ pub(super) fn first_of_list(row_key: &str) -> &str {
 }
 
 /// Returns the parts of a key; `None` if it is no key of this layout.
-fn decode(layout: &RecordedKey, key: &str, separator: Option<char>) -> Option<Vec<KeyValue>> {
-    let mut rest = key.strip_prefix(layout.prefix.as_str())?;
-    if layout.parts.is_empty() {
+fn decode((prefix, parts): (&str, &[PartInfo]), key: &str, separator: Option<char>) -> Option<Vec<KeyValue>> {
+    let mut rest = key.strip_prefix(prefix)?;
+    if parts.is_empty() {
         return rest.is_empty().then(Vec::new);
     }
-    let mut values = Vec::with_capacity(layout.parts.len());
-    for (at, part) in layout.parts.iter().enumerate() {
-        let is_last = at + 1 == layout.parts.len();
+    let mut values = Vec::with_capacity(parts.len());
+    for (at, part) in parts.iter().enumerate() {
+        let is_last = at + 1 == parts.len();
         let text = match segments::split(rest, part.delimiter(separator)) {
             _ if is_last => rest,
             (text, Some(after)) => {
@@ -146,12 +147,12 @@ fn decode(layout: &RecordedKey, key: &str, separator: Option<char>) -> Option<Ve
             (_, None) => return None,
         };
         let escape = Escape { last: is_last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
-        let encoding = part.parsed()?;
+        let encoding = part.known_encoding()?;
         let value = encoding.decode(&part.kind, text, escape).ok()?;
         // An element is not the whole field.
-        let (field, is_whole) = (part.field.clone(), !encoding.is_lossy() && !part.each);
+        let (field, is_whole) = (part.field.to_string(), !encoding.is_lossy() && !part.each);
         let is_number = encoding.hash.is_some();
-        values.push(KeyValue { field, value, is_whole, encoding: part.encoding.clone(), is_number });
+        values.push(KeyValue { field, value, is_whole, encoding: part.encoding.to_string(), is_number });
     }
     Some(values)
 }

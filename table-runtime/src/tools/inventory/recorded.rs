@@ -12,7 +12,7 @@ use crate::{
     client::tables::{Facts, ReadRecord, State, Wholes},
     model::{
         entity::VERSION,
-        layout::{LayoutState, Lifecycle, RecordedLayout, RecordedWhole, absence_name},
+        layout::{LayoutInfo, LayoutState, Lifecycle, RecordedWhole, absence_name},
     },
 };
 
@@ -27,7 +27,9 @@ pub struct RecordedEntity {
     /// Value of the property `EntityType` of its rows, if they have one.
     pub kind: Option<String>,
     /// The primary key, which is missing if its record is damaged, and then the indexes in the order of their names.
-    pub layouts: Vec<RecordedLayout>,
+    pub layouts: Vec<LayoutInfo>,
+    /// The states of the layouts, by their names.
+    pub states: BTreeMap<String, LayoutState>,
     /// Types of the properties by the version of the rows and the name of the property, such as `Edm.Int32 in 0..=255`.
     pub properties: BTreeMap<u32, BTreeMap<String, String>>,
     /// The property with the time from which on the entity is absent.
@@ -68,8 +70,13 @@ impl EntityValue<'_> {
 
 impl RecordedEntity {
     /// Returns the primary key; `None` if its record is damaged.
-    pub fn primary(&self) -> Option<&RecordedLayout> {
+    pub fn primary(&self) -> Option<&LayoutInfo> {
         self.layouts.first().filter(|layout| layout.index.is_none())
+    }
+
+    /// Returns the state of the layout with this name.
+    pub fn state(&self, layout: &str) -> LayoutState {
+        self.states.get(layout).copied().unwrap_or_default()
     }
 
     /// Returns the value that an entity has for a property on which rows of an index depend.
@@ -149,11 +156,11 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
         let Facts { names, properties, optional, wholes, expires, soft_delete, defaults, moved, fields, .. } =
             facts.unwrap_or_default();
         // Other records are left out.
-        let readable = records.iter().filter(|record| record.layout.is_readable);
-        let layout = |record: &&ReadRecord| RecordedLayout { state: record.state.into(), ..record.layout.clone() };
-        let mut layouts: Vec<_> = readable.map(layout).collect();
+        let readable = || records.iter().filter(|record| record.is_readable);
+        let mut layouts: Vec<_> = readable().map(|record| record.layout.clone()).collect();
         layouts.sort_by_key(|layout| (layout.index.is_some(), layout.name.clone()));
-        let kind = layouts.first().and_then(|primary| primary.kind.clone());
+        let states = readable().map(|record| (record.layout.name.to_string(), record.state.into())).collect();
+        let kind = layouts.first().and_then(|primary| primary.kind.as_deref().map(str::to_owned));
         let names = distinct(names.into_iter().chain([name.clone()]));
         let moved = moved.map(|place| place.to_string());
         let name = name.clone();
@@ -162,6 +169,7 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
             names,
             kind,
             layouts,
+            states,
             properties,
             expires,
             soft_delete,

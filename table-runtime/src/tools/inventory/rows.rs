@@ -14,7 +14,7 @@ use table_store::{
 };
 
 use super::{
-    IdentifiedRow, Inventory, LayoutState, RecordedEntity, RecordedLayout, expected,
+    IdentifiedRow, Inventory, LayoutInfo, LayoutState, RecordedEntity, expected,
     identify::{first_of_list, identified},
 };
 use crate::{
@@ -60,16 +60,16 @@ impl RecordedRows {
         Self { inventory, tables, client, chosen, states, partly: Mutex::default(), unknown: Mutex::default() }
     }
 
-    fn layouts(&self) -> impl Iterator<Item = (&RecordedEntity, &RecordedLayout)> {
+    fn layouts(&self) -> impl Iterator<Item = (&RecordedEntity, &LayoutInfo)> {
         self.inventory.entities.iter().flat_map(|entity| entity.layouts.iter().map(move |layout| (entity, layout)))
     }
 
     /// Returns the entity and the layout with a number.
-    pub(super) fn layout_at(&self, number: usize) -> Option<(&RecordedEntity, &RecordedLayout)> {
+    pub(super) fn layout_at(&self, number: usize) -> Option<(&RecordedEntity, &LayoutInfo)> {
         self.layouts().nth(number)
     }
 
-    fn number(&self, layout: &RecordedLayout) -> usize {
+    fn number(&self, layout: &LayoutInfo) -> usize {
         self.layouts().position(|(_, own)| std::ptr::eq(own, layout)).unwrap_or_default()
     }
 
@@ -78,7 +78,7 @@ impl RecordedRows {
     }
 
     /// Notes that an index is not compared completely.
-    fn note_partly(&self, entity: &RecordedEntity, index: &RecordedLayout) {
+    fn note_partly(&self, entity: &RecordedEntity, index: &LayoutInfo) {
         lock(&self.partly).insert(index_name(entity, index));
     }
 
@@ -87,7 +87,7 @@ impl RecordedRows {
         let (entity, pending) = (identified.entity, row.properties.get(PENDING).and_then(attempt));
         let mut index_rows = Vec::new();
         for index in entity.layouts.iter().filter(|layout| layout.index.is_some()) {
-            if !self.states.contains(&index.state) {
+            if !self.states.contains(&entity.state(&index.name)) {
                 self.note_partly(entity, index);
                 continue;
             }
@@ -95,7 +95,7 @@ impl RecordedRows {
             if keys.is_none() {
                 lock(&self.unknown).insert(number);
             }
-            if keys.is_none() || !expected::is_complete(index) {
+            if keys.is_none() || !expected::is_complete(entity, index) {
                 self.note_partly(entity, index);
             }
             let properties = content(entity, index, row.properties.as_ref()).shared();
@@ -116,13 +116,13 @@ impl RecordedRows {
 }
 
 /// Returns the name of an index among those of all entities.
-pub(super) fn index_name(entity: &RecordedEntity, index: &RecordedLayout) -> String {
+pub(super) fn index_name(entity: &RecordedEntity, index: &LayoutInfo) -> String {
     format!("{}.{}", entity.name, index.name)
 }
 
 /// Returns the properties that a row of the index and its entity have in common.
-fn content(entity: &RecordedEntity, index: &RecordedLayout, properties: PropertiesRef<'_>) -> Properties {
-    let included = index.index.iter().flat_map(|index| index.included.values()).map(String::as_str);
+fn content(entity: &RecordedEntity, index: &LayoutInfo, properties: PropertiesRef<'_>) -> Properties {
+    let included = index.index.iter().flat_map(|index| &*index.included).map(|field| &*field.name);
     let all = entity.properties.values().next_back().into_iter().flatten().map(|(name, _)| name.as_str());
     let names: Vec<_> = match index.index.as_ref().map(|index| index.holds) {
         None | Some(Holds::Pointer | Holds::List) => Vec::new(),
@@ -153,7 +153,7 @@ impl Described for RecordedRows {
 
     /// Whole tables, so that rows of none of their layouts are found.
     fn sections(&self, phase: Phase) -> BoxFuture<'_, Result<Vec<Section>>> {
-        let is_of_phase = |layout: &RecordedLayout| layout.index.is_some() == (phase == Phase::IndexRows);
+        let is_of_phase = |layout: &LayoutInfo| layout.index.is_some() == (phase == Phase::IndexRows);
         let layouts = self.layouts().filter(|(entity, layout)| self.is_chosen(entity) && is_of_phase(layout));
         let tables: BTreeSet<_> = layouts.flat_map(|(_, layout)| self.inventory.tables_of(layout)).collect();
         let section = |table: &str| Section { layout: 0, scan: Scan::all(table.to_owned()), is_slice: true };
@@ -187,7 +187,7 @@ impl Described for RecordedRows {
         if layout.index.is_none() || !self.is_chosen(entity) || is_further {
             return Ok(None);
         }
-        if !self.states.contains(&layout.state) {
+        if !self.states.contains(&entity.state(&layout.name)) {
             self.note_partly(entity, layout);
             return Ok(None);
         }
@@ -200,7 +200,7 @@ impl Described for RecordedRows {
         let owner = found.and_then(|found| expected::owner(row, &found));
         let (partition_key, row_key) = owner.ok_or_else(|| {
             let problem = "it leads to no entity".to_owned();
-            Error::from(Box::new(QueryError::new(layout.table.clone(), "key", problem)))
+            Error::from(Box::new(QueryError::new(layout.table.to_string(), "key", problem)))
         })?;
         Ok(RowKeys { partition_key, row_key })
     }
@@ -232,7 +232,7 @@ impl Described for RecordedRows {
 
     fn place(&self, layout: usize) -> RowPlace {
         let (table, index) = self.layout_at(layout).map_or_else(Default::default, |(_, layout)| {
-            (layout.table.clone(), layout.index.as_ref().map(|index| (layout.name.clone(), index.holds)))
+            (layout.table.to_string(), layout.index.as_ref().map(|index| (layout.name.clone(), index.holds)))
         });
         let holds = index.as_ref().map_or(Holds::Pointer, |(_, holds)| *holds);
         RowPlace { index: index.map(|(name, _)| name.into()), table: table.into(), holds, is_same_partition: false }
@@ -244,7 +244,7 @@ impl Described for RecordedRows {
     }
 
     fn is_complete(&self, layout: usize) -> bool {
-        self.layout_at(layout).is_some_and(|(_, layout)| expected::is_complete(layout))
+        self.layout_at(layout).is_some_and(|(entity, layout)| expected::is_complete(entity, layout))
     }
 
     fn is_known(&self, layout: usize) -> bool {

@@ -9,7 +9,7 @@ use table_store::{
 };
 
 use super::{
-    Inventory, LayoutState, RecordedEntity, RecordedLayout, expected, recorded,
+    Inventory, LayoutInfo, LayoutState, RecordedEntity, expected, recorded,
     rows::{RecordedRows, index_name},
 };
 use crate::{
@@ -181,10 +181,13 @@ impl RecordedSweep {
     }
 
     /// Returns an index for which the entity's keys cannot be computed.
-    fn unknown_index(&self, table: &str, row: &Row) -> Option<&RecordedLayout> {
+    fn unknown_index(&self, table: &str, row: &Row) -> Option<&LayoutInfo> {
         let identified = self.rows.inventory.identify(table, row.as_ref())?;
-        let mut indexes =
-            self.entity.layouts.iter().filter(|index| index.index.is_some() && STATES.contains(&index.state));
+        let mut indexes = self
+            .entity
+            .layouts
+            .iter()
+            .filter(|index| index.index.is_some() && STATES.contains(&self.entity.state(&index.name)));
         let is_known = self.entity.knows_rows_of(row.as_ref());
         indexes.find(|index| !is_known || expected::keys(index, row.as_ref(), &identified).is_none())
     }
@@ -209,7 +212,7 @@ impl RecordedSweep {
             let index_table = match (index.is_same_partition(), index.is_sliced()) {
                 (true, _) => table.to_owned(),
                 (_, true) => format!("{}{slice}", index.table),
-                (_, false) => index.table.clone(),
+                (_, false) => index.table.to_string(),
             };
             let Some(version) = self.version(&index_table, row.layout, &row.keys, own).await? else { continue };
             let deletion = delete(&row.keys.row_key, version);

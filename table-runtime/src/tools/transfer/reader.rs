@@ -322,7 +322,7 @@ impl RowReader {
 
     /// Checks whether a table with the name of a prefix's catalog is one, by its first rows.
     async fn has_records(&self, table: &str) -> Result<bool> {
-        let partitions = Partitions::One(Record::INFO.layouts[0].partition_prefix.to_owned());
+        let partitions = Partitions::One(Record::INFO.layouts[0].partition_prefix.to_string());
         // Neither bounds nor the number of rows that the user has selected.
         let scan = Scan { partitions, ..Scan::all(table.to_owned()) };
         let mut progress = ScanProgress::default();

@@ -59,8 +59,8 @@ impl Write {
 
     /// Writes a row of an index that is not unique. A second write of the same row does no harm.
     pub(super) async fn upsert_row(&self, row: &EncodedRow) -> Result<ETag> {
-        let table = self.schema.layouts[row.layout].table;
-        let group = single(table, &row.keys, self.put_row(row, None))?;
+        let table = &self.schema.layouts[row.layout].table;
+        let group = single(table.clone(), &row.keys, self.put_row(row, None))?;
         let mut delays = pacing::delays();
         loop {
             match self.send(&group).await? {
@@ -76,14 +76,14 @@ impl Write {
     /// A claim that already points to this entity is written again under a new version, so that no writer that read it
     /// before can delete it.
     async fn claim(&self, row: &EncodedRow, entity: &RowKeys, precondition: Precondition<'_>) -> Result<ETag> {
-        let table = self.schema.layouts[row.layout].table;
-        let insert = single(table, &row.keys, self.put_row(row, None))?;
+        let table = &self.schema.layouts[row.layout].table;
+        let insert = single(table.clone(), &row.keys, self.put_row(row, None))?;
         let mut delays = pacing::delays();
         loop {
             let mut answer = self.send(&insert).await?;
             // If the value is not reserved now, the claim shows who has it: also this write, if an answer was lost.
             if !matches!(answer, WriteAnswer::Done(Some(_)))
-                && let Some(claim) = self.get(table, &row.keys).await?
+                && let Some(claim) = self.get(&table, &row.keys).await?
             {
                 let owner = self.schema.owner(row.layout, claim.as_ref())?;
                 if owner == *entity && self.has_own_id(&claim) {
@@ -94,7 +94,7 @@ impl Write {
                 } else if self.evict(row, entity, &owner, precondition).await? {
                     continue;
                 }
-                answer = self.send(&single(table, &row.keys, self.put_row(row, Some(&claim.etag)))?).await?;
+                answer = self.send(&single(table.clone(), &row.keys, self.put_row(row, Some(&claim.etag)))?).await?;
             }
             if let WriteAnswer::Done(Some(etag)) = answer {
                 return Ok(etag);
@@ -236,13 +236,13 @@ impl Write {
     /// Writes the entity's present properties into a row, and returns the row if it has to be looked at again. A row that
     /// another writer has written since is left alone.
     async fn restore_properties(&self, found: &FoundEntity, row: WrittenRow) -> Option<WrittenRow> {
-        let table = self.schema.layouts[row.layout].table;
+        let table = &self.schema.layouts[row.layout].table;
         let present = found.encoded.row(row.layout, &row.keys)?;
-        let stored = self.get(table, &row.keys).await.ok()??;
+        let stored = self.get(&table, &row.keys).await.ok()??;
         if stored.etag != row.etag || self.schema.has_properties(row.layout, &stored.properties, &present.properties) {
             return None;
         }
-        match self.send(&single(table, &row.keys, self.put_row(present, Some(&row.etag))).ok()?).await {
+        match self.send(&single(table.clone(), &row.keys, self.put_row(present, Some(&row.etag))).ok()?).await {
             Ok(WriteAnswer::Done(Some(etag))) => Some(WrittenRow { etag, ..row }),
             _ => None,
         }
@@ -251,11 +251,11 @@ impl Write {
     /// Deletes a row that its entity does not have, in the version in which it was found, after a fence. A row that was
     /// written again meanwhile is left to its writer.
     pub async fn remove_stale(&self, owner: &RowKeys, row: &WrittenRow) -> Result<()> {
-        let table = self.schema.layouts[row.layout].table;
+        let table = &self.schema.layouts[row.layout].table;
         let mut delays = pacing::delays();
         loop {
             let found = self.entity(owner).await?;
-            let stored = self.get(table, &row.keys).await?;
+            let stored = self.get(&table, &row.keys).await?;
             let has = |found: &FoundEntity| found.encoded.has(row.layout, &row.keys);
             if stored.is_none_or(|stored| stored.etag != row.etag) || found.as_ref().is_some_and(has) {
                 return Ok(());
@@ -267,7 +267,7 @@ impl Write {
                 WriteAnswer::Lost(error) => self.pause(&mut delays, error.into()).await?,
             }
         }
-        self.delete_row(table.into(), &row.keys, &row.etag).await.map(drop)
+        self.delete_row(table.clone(), &row.keys, &row.etag).await.map(drop)
     }
 
     /// Reads the rows that the entity has in the indexes, in their present versions. Leaves out those that point to
@@ -280,7 +280,7 @@ impl Write {
 
     /// Reads a row of an index in its present version; `None` if it points to another entity.
     async fn own_row(&self, layout: usize, keys: &RowKeys, owner: &RowKeys) -> Result<Option<WrittenRow>> {
-        let Some(row) = self.get(self.schema.layouts[layout].table, keys).await? else { return Ok(None) };
+        let Some(row) = self.get(&self.schema.layouts[layout].table, keys).await? else { return Ok(None) };
         let is_own = self.schema.owner(layout, row.as_ref())? == *owner;
         Ok(is_own.then_some(WrittenRow { layout, keys: keys.clone(), etag: row.etag }))
     }
@@ -300,7 +300,7 @@ impl Write {
         let deletions = rows.into_iter().map(|row| async move {
             let WrittenRow { layout, keys, etag } = &row;
             let info = &self.schema.layouts[*layout];
-            let deleted = match self.delete_row(info.table.into(), keys, etag).await {
+            let deleted = match self.delete_row(info.table.clone(), keys, etag).await {
                 Ok(WriteAnswer::LostRace(Error::ConditionNotMet(_))) => self.own_row(*layout, keys, owner).await,
                 Ok(WriteAnswer::Lost(error)) => Err(error.into()),
                 deleted => deleted.map(|_| None),
@@ -308,8 +308,8 @@ impl Write {
             deleted.unwrap_or_else(|error| {
                 tracing::warn!(
                     target: "table_runtime::index::claim",
-                    table = info.table,
-                    index = info.name,
+                    table = &*info.table,
+                    index = &*info.name,
                     %error,
                     "an index row was left"
                 );

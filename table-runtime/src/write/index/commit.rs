@@ -177,14 +177,14 @@ async fn read_removed_elements(
 async fn read_own_elements(entity: &Planned<'_>, read: &mut ReadRows) -> Result<()> {
     let Planned { write, change, keys, .. } = entity;
     for layout in write.in_transaction().filter(|layout| write.schema.is_unique(*layout)) {
-        let table = write.schema.layouts[layout].table;
+        let table = &write.schema.layouts[layout].table;
         if change.added(layout).nth(1).is_none() {
             continue;
         }
         let unread = change.added(layout).map(|new| (layout, &new.keys));
         let unread: Vec<_> = unread.filter(|(_, keys)| read.get(table, keys).is_none()).collect();
         for WrittenRow { keys, etag, .. } in write.own_rows(&unread, keys).await? {
-            read.insert(table.into(), keys, ReadRow::Stale(etag));
+            read.insert(table.clone(), keys, ReadRow::Stale(etag));
         }
     }
     Ok(())
@@ -205,7 +205,7 @@ async fn read_unique_rows(planned: &[Planned<'_>], read: &mut ReadRows) -> Resul
     for entity in planned.iter().filter(|entity| entity.write.schema.has_indexes()) {
         let schema = &entity.write.schema;
         for (layout, keys) in entity.change.unique_rows(entity.write) {
-            let table = schema.layouts[layout].table;
+            let table = &schema.layouts[layout].table;
             if read.get(table, keys).is_some() || entity.write.is_ready(layout).await? {
                 continue;
             }
@@ -213,7 +213,7 @@ async fn read_unique_rows(planned: &[Planned<'_>], read: &mut ReadRows) -> Resul
                 None => ReadRow::Missing,
                 Some(row) => ReadRow::Owned(row.etag.clone(), schema.owner(layout, row.as_ref())?),
             };
-            read.insert(table.into(), keys.clone(), row);
+            read.insert(table.clone(), keys.clone(), row);
         }
     }
     Ok(())
@@ -249,7 +249,7 @@ impl Planned<'_> {
     /// Returns the version of a row in the way if no committed entity has its value; `None` if the row is missing.
     async fn stale(&self, layout: usize, at: &RowKeys) -> Result<Option<ETag>> {
         let write = self.write;
-        let Some(found) = write.get(write.schema.layouts[layout].table, at).await? else { return Ok(None) };
+        let Some(found) = write.get(&write.schema.layouts[layout].table, at).await? else { return Ok(None) };
         let owner = write.schema.owner(layout, found.as_ref())?;
         if owner != *self.keys
             && let Some(taken) = write.owner_of(layout, at, &owner).await?

@@ -140,7 +140,7 @@ impl Grouped {
         let mut clash = None;
         for entity in planned.iter().filter(|entity| entity.write.schema.has_indexes()) {
             for IndexOperation { layout, keys, action } in entity.change.operations(entity.write, entity.keys, read) {
-                let table = entity.write.schema.layouts[layout].table.into();
+                let table = entity.write.schema.layouts[layout].table.clone();
                 let is_checked = entity.is_checked.1 && !entity.write.marks(layout);
                 if operations.add(table, keys, action, is_checked).is_err() {
                     clash.get_or_insert_with(|| entity.clash(planned, layout, keys));
@@ -234,7 +234,7 @@ fn elements(planned: &[Planned<'_>]) -> String {
         for layout in write.schema.same_partition() {
             let info = &write.schema.layouts[layout];
             let Some(field) = info.each() else { continue };
-            let (new, old) = counts.entry((info.name, field)).or_default();
+            let (new, old) = counts.entry((&info.name, field)).or_default();
             *new += change.added(layout).chain(change.altered(&write.schema, layout)).count();
             *old += change.removed(layout).count();
         }
@@ -277,10 +277,10 @@ impl Planned<'_> {
     /// that come to have it, the first does.
     #[cold]
     fn clash(&self, planned: &[Planned<'_>], layout: usize, at: &RowKeys) -> Error {
-        let table = self.write.schema.layouts[layout].table;
+        let table = &self.write.schema.layouts[layout].table;
         let others = planned.iter().filter(|other| other.keys != self.keys);
-        let other = others.into_iter().find(|other| other.unique_layout(table, at).is_some());
-        match (self.unique_layout(table, at), other) {
+        let other = others.into_iter().find(|other| other.unique_layout(&table, at).is_some());
+        match (self.unique_layout(&table, at), other) {
             (Some(layout), Some(other)) => {
                 let (entity, owner) = if self.change.adds(layout, at) { (self, other) } else { (other, self) };
                 self.write.violation(layout, at, entity.keys, (owner.keys, Standing::Visible))

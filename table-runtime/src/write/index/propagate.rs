@@ -78,12 +78,12 @@ impl Write {
             let etag = self.upsert_row(row).await?;
             return Ok(Some(WrittenRow { layout, keys, etag }));
         }
-        let table = schema.layouts[layout].table;
-        let Some(claim) = self.get(table, &keys).await? else { return Ok(None) };
+        let table = &schema.layouts[layout].table;
+        let Some(claim) = self.get(&table, &keys).await? else { return Ok(None) };
         if schema.owner(layout, claim.as_ref())? != *owner {
             return Ok(None);
         }
-        match self.send(&single(table, &keys, self.put_row(row, Some(&claim.etag)))?).await? {
+        match self.send(&single(table.clone(), &keys, self.put_row(row, Some(&claim.etag)))?).await? {
             WriteAnswer::Done(etag) => Ok(etag.map(|etag| WrittenRow { layout, keys, etag })),
             WriteAnswer::LostRace(_) => Ok(None),
             WriteAnswer::Lost(error) => Err(error.into()),
@@ -123,7 +123,7 @@ impl Write {
     }
 
     async fn delete_copy(&self, layout: usize, keys: &RowKeys) -> Result<()> {
-        let group = single(self.schema.layouts[layout].table, keys, Action::Delete(IfMatch::Any))?;
+        let group = single(self.schema.layouts[layout].table.clone(), keys, Action::Delete(IfMatch::Any))?;
         match self.send(&group).await? {
             WriteAnswer::Done(_) | WriteAnswer::LostRace(_) => Ok(()),
             WriteAnswer::Lost(error) => Err(error.into()),

@@ -17,7 +17,7 @@ use crate::{
             self, EntityInfo, LoadedEntity, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, TableEntity,
             Unknown, VERSION, WRITE_ID, WriteEntity, version_value,
         },
-        layout::{Holds, Layout, LayoutInfo, PropertyInfo, Scope, has_property},
+        layout::{Holds, LayoutInfo, PropertyInfo, Scope, has_property},
         lifecycle::{self, Standing},
         row_hash::RowHasher,
     },
@@ -43,7 +43,7 @@ impl Deref for Schema {
 impl Schema {
     /// Returns a user's operation on the entity.
     pub fn operation(&self, verb: &'static str) -> ObservedOperation {
-        ObservedOperation { verb, entity: self.info.entity, table: self.layouts[0].table, cost: None }
+        ObservedOperation { verb, entity: self.info.entity, table: &self.layouts[0].table, cost: None }
     }
 }
 
@@ -106,13 +106,13 @@ impl Encoded {
         });
         let (what, found) = ("the entity has".to_owned(), format!("{count} rows{}", elements.collect::<String>()));
         let (table, limit) =
-            (info.layouts[0].table.to_owned(), "100 rows in its partition, which one transaction can delete");
+            (info.layouts[0].table.to_string(), "100 rows in its partition, which one transaction can delete");
         let row = RowId::of(&table, &self.primary.keys);
         Err(Box::new(LimitError::new(table, Some(row), what, found, limit)).into())
     }
 
     fn unchecked(entity: &dyn WriteEntity) -> Result<Self> {
-        let Layout { layouts, kind, .. } = entity.info().layout;
+        let (layouts, kind) = (entity.info().layouts, entity.info().kind());
         let primary = entity::keys(entity)?;
         let mut properties = entity::properties(entity, &primary)?;
         // A copy has no kind.
@@ -185,9 +185,9 @@ impl Encoded {
 /// Checks a row against the service's limits. The error of an index row names the index.
 fn check(layout: &LayoutInfo, EncodedRow { keys, properties, .. }: &EncodedRow) -> Result<()> {
     let RowKeys { partition_key, row_key } = keys;
-    let checked = limits::check_key(layout.table, "PartitionKey", partition_key)
-        .and_then(|()| limits::check_key(layout.table, "RowKey", row_key))
-        .and_then(|()| limits::check_row(layout.table, partition_key, row_key, properties.as_ref()));
+    let checked = limits::check_key(&layout.table, "PartitionKey", partition_key)
+        .and_then(|()| limits::check_key(&layout.table, "RowKey", row_key))
+        .and_then(|()| limits::check_row(&layout.table, partition_key, row_key, properties.as_ref()));
     checked.map_err(|error| match error {
         Error::Limit(mut error) if layout.index.is_some() => {
             error.what = format!("in the index `{}`, {}", layout.name, error.what);
@@ -242,7 +242,7 @@ impl Schema {
 
     /// Returns the entity's table.
     pub fn table(&self) -> &'static str {
-        self.layouts[0].table
+        &self.layouts[0].table
     }
 
     /// Returns the indexes with rows in the entity's partition.
@@ -292,14 +292,16 @@ impl Schema {
 
     /// Returns the value that the keys of an index row hold, for an error.
     pub fn value(&self, layout: usize, keys: &RowKeys) -> String {
-        index_value(&self.layouts[layout], keys, self.info.separator)
+        index_value(&self.layouts[layout], keys, self.info.separator())
     }
 
     /// Checks whether the rows of an index may have the property. Properties that the struct does not know make no
     /// difference between rows.
     fn is_known(&self, layout: usize, name: &str) -> bool {
-        let pointer = self.layouts[layout].index.as_ref().map_or([].as_slice(), |index| index.pointer);
-        name == VERSION && self.info.version > 1 || has_property(self.info.fields, name) || has_property(pointer, name)
+        let pointer = self.layouts[layout].index.as_ref().map_or([].as_slice(), |index| &index.pointer);
+        name == VERSION && self.info.version > 1
+            || has_property(self.info.fields, name)
+            || pointer.iter().any(|field| field.name == name)
     }
 
     /// Returns the properties of the row of an index as the fields that it holds are read and written now: another program may
@@ -308,7 +310,7 @@ impl Schema {
     fn as_read(&self, layout: usize, stored: PropertiesRef<'_>) -> Option<Properties> {
         let index = self.layouts[layout].index.as_ref()?;
         let is_held = |field: &&PropertyInfo| {
-            index.holds == Holds::Copy || index.included_fields.iter().any(|included| included.field == field.field)
+            index.holds == Holds::Copy || index.included.iter().any(|included| included.field == field.field)
         };
         let mut read = Properties::with_capacity(stored.as_bytes().len());
         for field in self.info.fields.iter().filter(is_held) {
@@ -383,7 +385,7 @@ impl Schema {
         // In a slice, the keys of another program's row may hold no time.
         let table = self.layouts[0].table_of(&row.partition_key, &row.row_key);
         let table = table.unwrap_or_else(|_| self.table().into());
-        if let Some(kind) = self.kind
+        if let Some(kind) = self.kind()
             && !entity::is_kind(&table, row.as_ref(), kind)?
         {
             return Ok(None);

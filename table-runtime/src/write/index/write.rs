@@ -416,9 +416,9 @@ impl Write {
         (owner, standing): (&RowKeys, Standing),
     ) -> Error {
         let (info, value) = (&self.schema.layouts[layout], self.schema.value(layout, at));
-        let row = RowId::of(info.table, at);
+        let row = RowId::of(&info.table, at);
         let [entity, owner] = [entity, owner].map(|keys| self.row_id(keys));
-        let mut error = UniqueViolationError::new(info.name, value, row, entity, owner);
+        let mut error = UniqueViolationError::new(&info.name, value, row, entity, owner);
         error.in_bin = standing == Standing::InBin;
         Box::new(error).into()
     }

@@ -836,8 +836,8 @@ async fn recorded_layouts_have_elements(store: &Store) -> Result<()> {
     assert_eq!(found.len(), 2, "{found:?}");
     let inventory = tables.inventory().await?;
     let row = inventory.identify_keys("Notes", "b", "tag-rust 0000000001").expect("a row of the index");
-    assert_eq!((row.layout.name.as_str(), row.to_string().as_str()), ("tag", "board=b tags~rust id=1"));
-    assert!(row.layout.row.parts[0].each);
+    assert_eq!((&*row.layout.name, row.to_string().as_str()), ("tag", "board=b tags~rust id=1"));
+    assert!(row.layout.row[0].each);
     Ok(())
 }
 

@@ -79,7 +79,7 @@ impl Employee {
     }
 
     fn part(&self, part: &PartInfo) -> String {
-        match (part.field, part.encoding) {
+        match (&*part.field, &*part.encoding) {
             ("department", _) => self.department.clone(),
             ("id", _) => format!("{:08}", self.id),
             ("last_name", "plain") => self.last_name.clone(),
@@ -133,16 +133,16 @@ pub(crate) async fn put_entity(store: &Store, entity: &Employee, more: Option<(&
 }
 
 /// Returns the properties of the entity's row in this index.
-pub(crate) fn index_row(entity: &Employee, layout: &LayoutInfo) -> Vec<(&'static str, Value)> {
+pub(crate) fn index_row(entity: &Employee, layout: &'static LayoutInfo) -> Vec<(&'static str, Value)> {
     let index = layout.index.as_ref().expect("an index");
     let mut properties = match index.holds {
         Holds::Copy => entity.own_properties(),
         Holds::Include => vec![("LastName", Value::String(entity.last_name.clone()))],
         Holds::Pointer | Holds::List => Vec::new(),
     };
-    properties.extend(index.pointer.iter().map(|pointer| match pointer.field {
-        "department" => (pointer.name, Value::String(entity.department.clone())),
-        "id" => (pointer.name, Value::Int64(entity.id.into())),
+    properties.extend(index.pointer.iter().map(|pointer| match &*pointer.field {
+        "department" => (&*pointer.name, Value::String(entity.department.clone())),
+        "id" => (&*pointer.name, Value::Int64(entity.id.into())),
         other => panic!("{other}"),
     }));
     properties
@@ -153,9 +153,9 @@ pub(crate) async fn put_indexes(store: &Store, entity: &Employee, which: impl Fn
     for layout in Employee::layout().layouts {
         let Some(index) = &layout.index else { continue };
         if index.holds != Holds::List && which(index.holds) {
-            let partition_key = entity.encoded(layout.partition_prefix, layout.partition);
-            let row_key = entity.encoded(layout.row_prefix, layout.row);
-            put(&store.backend, layout.table, (&partition_key, &row_key), index_row(entity, layout)).await?;
+            let partition_key = entity.encoded(&layout.partition_prefix, &layout.partition);
+            let row_key = entity.encoded(&layout.row_prefix, &layout.row);
+            put(&store.backend, &layout.table, (&partition_key, &row_key), index_row(entity, layout)).await?;
         }
     }
     Ok(())

@@ -158,7 +158,7 @@ async fn run<E: Subject>(store: &Store, write: &Write<E>) -> Result<Outcome> {
             properties.push("Foreign", ValueRef::Int32(*value));
             let (partition_key, row_key) = new.row_keys();
             let merge = Action::Merge(properties, IfMatch::Any);
-            Outcome::of(store.write(E::INFO.layouts[0].table, (&partition_key, &row_key), merge).await)?
+            Outcome::of(store.write(&E::INFO.layouts[0].table, (&partition_key, &row_key), merge).await)?
         }
         Write::Remove(_) => Outcome::Removed(tables.remove(entity.point()).await?),
         Write::Patch(new) => Outcome::of(new.patch(tables).await)?,
@@ -212,7 +212,7 @@ async fn program<E: Subject>(store: &Store, writes: &[Write<E>]) -> Result<()> {
     }
     for (key, entity) in &map {
         let (partition_key, row_key) = entity.row_keys();
-        let row = store.backend.get(E::INFO.layouts[0].table, &partition_key, &row_key, None).await?;
+        let row = store.backend.get(&E::INFO.layouts[0].table, &partition_key, &row_key, None).await?;
         let row = row.with_context(|| format!("no row of {key:?}"))?;
         let (found, expected) = (row.properties.get("Foreign"), foreign.get(key).copied().map(ValueRef::Int32));
         ensure!(found == expected, "{key:?}: {found:?} instead of {expected:?}");

@@ -185,8 +185,8 @@ async fn an_index_in_another_table_or_scope_is_refused(store: &Store) -> Result<
     let ada = unique::User { team: "a".into(), id: 1, name: "Ada".into() };
     store.tables.insert(&ada).await?;
     is_refused::<unique_logins::User>(store, "name", &["Logins", "another name"]).await?;
-    is_refused::<unique_here::User>(store, "name", &["`table`", "Users"]).await?;
-    is_refused::<unique_beside::User>(store, "name", &["SamePartition"]).await?;
+    is_refused::<unique_here::User>(store, "name", &["the table", "Users"]).await?;
+    is_refused::<unique_beside::User>(store, "name", &["the entity's partition"]).await?;
     let taken = store.tables.insert(&unique::User { id: 2, ..ada }).await;
     ensure!(matches!(taken, Err(Error::UniqueViolation(_))), "{taken:?}");
     Ok(())

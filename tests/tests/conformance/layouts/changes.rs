@@ -277,12 +277,12 @@ async fn a_key_with_another_layout_is_refused(store: &Store) -> Result<()> {
     is_refused::<wider::Post>(store, "Posts", &["u32", "u64"]).await?;
     is_refused::<folded::Post>(store, "Posts", &["plain", "lowercase"]).await?;
     is_refused::<turned::Post>(store, "Posts", &["number", "title"]).await?;
-    is_refused::<shorter::Post>(store, "Posts", &["row[1]", "is gone"]).await?;
+    is_refused::<shorter::Post>(store, "Posts", &["the row key's second part", "is gone"]).await?;
     is_refused::<another_field::Post>(store, "Posts", &["title", "note"]).await?;
     is_refused::<separated::Post>(store, "Posts", &["separator"]).await?;
     is_refused::<of_a_kind::Post>(store, "Posts", &["kind"]).await?;
-    is_refused::<prefixed::Post>(store, "Posts", &["row_prefix", "n-"]).await?;
-    is_refused::<indexed::Post>(store, "Posts", &["row_prefix", "number-"]).await?;
+    is_refused::<prefixed::Post>(store, "Posts", &["the prefix of the row key", "n-"]).await?;
+    is_refused::<indexed::Post>(store, "Posts", &["the prefix of the row key", "number-"]).await?;
     is_refused::<other_slices::Log>(store, "Log", &["month", "day"]).await?;
     is_refused::<other_order::Log>(store, "Log", &["time", "reverse_time"]).await?;
     // A program with the recorded layouts still works.
@@ -362,9 +362,9 @@ async fn an_index_with_another_layout_is_refused(store: &Store) -> Result<()> {
     store.tables.create::<indexed_first::City>().await?;
     is_refused::<index_upper::City>(store, "uppercase").await?;
     is_refused::<index_unique::City>(store, "unique").await?;
-    is_refused::<index_copy::City>(store, "Copy").await?;
-    is_refused::<index_include::City>(store, "Include").await?;
-    is_refused::<index_when::City>(store, "when").await?;
+    is_refused::<index_copy::City>(store, "copy").await?;
+    is_refused::<index_include::City>(store, "include").await?;
+    is_refused::<index_when::City>(store, "predicate").await?;
     is_refused::<index_row::City>(store, "people").await?;
     is_refused::<index_prefix::City>(store, "c-").await?;
     store.again().create::<indexed_first::City>().await?;

@@ -400,7 +400,7 @@ async fn two_kinds_may_share_a_table(store: &Store) -> Result<()> {
     assert_eq!(Note::by_key(user()).all(&store.tables).await?.len(), 1);
     assert_eq!(Note::by_key(user()).count(&store.tables).await?, 1);
     assert_eq!(Everything::by_key(user()).all(&store.tables).await?.len(), 1);
-    assert_eq!(Everything::layout().kind, Some("Everything"));
+    assert_eq!(Everything::layout().kind(), Some("Everything"));
     assert_eq!(Note::key(user(), 1).get(&store.tables).await?.as_deref(), Some(&note));
     Ok(())
 }
