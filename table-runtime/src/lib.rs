@@ -298,7 +298,8 @@ pub mod __private {
             },
             layout::{
                 Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, Member, PartInfo, PartType, PropertyInfo,
-                PropertyType, Scope, Slice, SliceInfo, SliceUnit, StoredField, WhenField, WhenInfo, check_member,
+                PropertyType, Scope, Slice, SliceInfo, SliceUnit, StoredField, WhenField, WhenInfo, changed_aspects,
+                check_member,
             },
             lifecycle::{HasBin, SetTime, SoftDelete, Sweepable, is_optional_time, is_time},
             property::{

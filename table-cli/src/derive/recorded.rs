@@ -243,7 +243,7 @@ impl Fields {
 
     /// Makes fields enums whose variants are parts of keys, but not recorded: those of the variants that the rows have.
     fn infer_enums(&mut self, inventory: &Inventory, entity: &RecordedEntity, rows: &[TableRow], types: &mut Names) {
-        let parts = entity.layouts.iter().flat_map(|layout| layout.parts());
+        let parts = entity.layouts.iter().flat_map(LayoutInfo::parts);
         for part in parts.filter(|part| part.kind == "name" && !part.each) {
             let Some(at) = self.position(part) else { continue };
             let variant = |row: &TableRow| {

@@ -1,24 +1,13 @@
 //! `assert_layout!`: compares the layouts of entities with those that files hold.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    env,
-    fmt::Write,
-    fs, io,
-    path::Path,
-};
+use std::{collections::BTreeMap, env, fmt::Write, fs, io, path::Path};
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
-use table_store::{
-    PropertyType,
-    unstable::{Reads, cannot_read, lost_variants, reads, reads_first_part},
-};
+use table_store::PropertyType;
 
-use crate::model::layout::{
-    ComparedFields, Layout, LayoutChange, LayoutInfo, PropertyInfo, are_siblings, is_in_key, leaves,
-};
+use crate::model::layout::{Aspect, Baseline, Layout, LayoutChange, LayoutInfo, TypeEffect, diff, is_in_key};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
@@ -118,6 +107,11 @@ struct Described {
     layouts: Vec<Value>,
     #[serde(default, deserialize_with = "unless_damaged")]
     properties: Vec<DescribedProperty>,
+    /// The kind and the separator, which later files have in their layouts.
+    #[serde(default)]
+    kind: Option<String>,
+    #[serde(default)]
+    separator: Option<char>,
     #[serde(default)]
     write_id: bool,
     #[serde(default, deserialize_with = "unless_damaged")]
@@ -133,15 +127,25 @@ struct DescribedProperty {
 }
 
 impl Described {
-    /// Returns the fields that are stored as properties alone, and not in the primary key.
-    fn fields(&self) -> BTreeSet<String> {
+    /// Returns what the file records, to be compared with a struct.
+    fn baseline(&self) -> Baseline {
         let primary = self.primary();
         let fields = self.properties.iter().map(|property| property.field.clone());
-        fields.filter(|field| !is_in_key(primary.as_ref(), field)).collect()
+        let ty = |property: &DescribedProperty| (property.name.clone(), property.edm.clone().unwrap_or_default());
+        let options = self.lifecycle.iter().filter_map(|(option, property)| Some((option, property.as_ref()?)));
+        let name = |layout: &Value| layout["name"].as_str().unwrap_or_default().to_owned();
+        Baseline {
+            layouts: self.layouts.iter().map(|layout| (name(layout), self.read(layout))).collect(),
+            fields: fields.filter(|field| !is_in_key(primary.as_ref(), field)).collect(),
+            types: Some(self.properties.iter().map(ty).collect()),
+            options: options.map(|(option, property)| format!("{option} = {property}")).collect(),
+            write_id: Some(self.write_id),
+            ..Baseline::default()
+        }
     }
 
     fn primary(&self) -> Option<LayoutInfo> {
-        let (primary, _) = LayoutInfo::read(self.layouts.first()?.clone())?;
+        let primary = LayoutInfo::read(self.layouts.first()?)?.layout;
         Some(primary).filter(|primary| primary.index.is_none())
     }
 
@@ -151,14 +155,12 @@ impl Described {
             let property = self.properties.iter().find(|property| property.field == field)?;
             Some(property.name.clone().into())
         };
-        let (layout, _) = LayoutInfo::read(layout.clone()).filter(|(_, is_known)| *is_known)?;
+        let mut layout = LayoutInfo::read(layout).filter(|read| read.is_known)?.layout;
+        layout.separator = layout.separator.or(self.separator);
+        if layout.index.is_none() {
+            layout.kind = layout.kind.or_else(|| self.kind.clone().map(Into::into));
+        }
         Some(layout.recorded(self.primary().as_ref(), property_of))
-    }
-
-    /// Returns the options of the lifecycle, such as `expires = At`.
-    fn options(&self) -> impl Iterator<Item = String> {
-        let set = self.lifecycle.iter().filter_map(|(option, property)| Some((option, property.as_ref()?)));
-        set.map(|(option, property)| format!("{option} = {property}"))
     }
 }
 
@@ -169,145 +171,118 @@ fn unless_damaged<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(from
 
 /// Returns the differences from a recorded layout, each with its effect on stored rows.
 fn changes(layout: &Layout, stored: &Described) -> Vec<String> {
-    let mut changes = changes_of_layouts(layout, stored);
-    changes.extend(changes_of_properties(layout, stored));
-    let (own, stored_options): (Vec<_>, Vec<_>) = (layout.lifecycle.options().collect(), stored.options().collect());
-    for option in own.iter().filter(|option| !stored_options.contains(option)) {
-        changes.push(format!(
+    let changes = diff(&stored.baseline(), layout);
+    let mut texts = Vec::new();
+    for info in layout.layouts {
+        let of_layout = |change: &&LayoutChange| change.layout == info.name && change.what != Aspect::Index;
+        let differs: Vec<_> = changes.iter().filter(of_layout).map(ToString::to_string).collect();
+        if !differs.is_empty() {
+            texts.push(change_of_layout(layout.entity, info, &differs.join("; ")));
+        }
+    }
+    texts.extend(changes.iter().filter_map(|change| change_of_entity(layout, change)));
+    texts
+}
+
+fn change_of_layout(entity: &str, info: &LayoutInfo, differs: &str) -> String {
+    let name = &info.name;
+    if info.index.is_none() {
+        return format!(
+            "the primary key has changed: {differs}; rows that are stored are not found by it, and `create` refuses it: \
+             keep it, or move the rows with `tables.migrate::<Old, {entity}>()`"
+        );
+    }
+    format!(
+        "the index `{name}` has changed: {differs}; its rows that are stored are not found, and `create` refuses it: give it \
+         another name, then run `tables.backfill` for that and `tables.drop_index::<{entity}>(\"{name}\")`"
+    )
+}
+
+/// Returns the text of a change that is not of one layout alone; `None` if it is, or if the file has less than the struct.
+fn change_of_entity(layout: &Layout, change: &LayoutChange) -> Option<String> {
+    let (entity, name) = (layout.entity, &change.layout);
+    let (was, is) = (change.was.as_deref(), change.is.as_deref());
+    Some(match (&change.what, was, is) {
+        (Aspect::Index, None, _) => format!(
+            "the index `{name}` is new: rows that are stored have none in it until `tables.backfill::<{entity}>(\"{name}\")` \
+             has run"
+        ),
+        (Aspect::Index, Some(_), _) => format!(
+            "the index `{name}` is gone: no write keeps its rows, and `create` refuses that while the index is ready: run \
+             `tables.drop_index::<{entity}>(\"{name}\")`"
+        ),
+        (Aspect::Type(property, effect), Some(was), Some(is)) => {
+            // A file need not have the types. Releases before those that record JSON recorded it as any text.
+            if was.is_empty() || is == PropertyType::Json.to_string() && was == PropertyType::String.edm() {
+                return None;
+            }
+            format!("the property `{property}` was `{was}` and is `{is}`: {}", effect_of_type(effect, is))
+        }
+        (Aspect::Required(property), ..) => format!(
+            "the property `{property}` is new, and required: rows that are stored have none, and `create` refuses it: make \
+             the field an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
+             `#[property(rename = \"…\")]`"
+        ),
+        (Aspect::RequiredInside(property, _), ..) => format!(
+            "the property `{property}` is new, and required in its struct or variant: rows that are stored with the other \
+             fields of it cannot be read, and `create` refuses it: make the field an `Option`, or give it \
+             `#[property(default)]`"
+        ),
+        (Aspect::Property(property), None, _) => format!(
+            "the property `{property}` is new: rows that are stored have none, and are read without it: it is an `Option` or \
+             has a `#[property(default)]`"
+        ),
+        (Aspect::Property(property), Some(_), _) => format!(
+            "the property `{property}` is gone: updates keep what is stored in it, and upserts do not; an older program that \
+             requires it cannot read rows that this one inserts: make it an `Option` there first"
+        ),
+        (Aspect::Lifecycle, None, Some(option)) => format!(
             "`{option}` is new: rows in the entity's partition get the time when `tables.backfill` builds its indexes again, \
              and `create` refuses programs without it"
-        ));
-    }
-    for option in stored_options.iter().filter(|option| !own.contains(option)) {
-        changes.push(format!(
-            "`{option}` is gone: entities that others hide would be visible, and `create` refuses it: see `forget_lifecycle`"
-        ));
-    }
-    if stored.write_id != layout.write_id {
-        let now = if layout.write_id { "is new" } else { "is gone" };
-        changes.push(format!("the property `WriteId` {now}: rows that are stored are read as before"));
-    }
-    changes
-}
-
-/// Returns the changes of the primary key and of the indexes.
-fn changes_of_layouts(layout: &Layout, stored: &Described) -> Vec<String> {
-    let stored_fields = stored.fields();
-    let (fields, entity) = (ComparedFields { present: layout, stored: &stored_fields }, layout.entity);
-    let mut changes = Vec::new();
-    for info in layout.layouts {
-        let name = &*info.name;
-        let Some(was) = stored.layouts.iter().find(|was| was["name"] == *name) else {
-            changes.push(format!(
-                "the index `{name}` is new: rows that are stored have none in it until `tables.backfill::<{entity}>\
-                 (\"{name}\")` has run"
-            ));
-            continue;
-        };
-        let differs = stored.read(was).map_or_else(|| vec![LayoutChange::UNKNOWN], |was| fields.changes(&was, info));
-        let differs: Vec<_> = differs.iter().map(ToString::to_string).collect();
-        let differs = differs.join("; ");
-        if differs.is_empty() {
-            continue;
-        }
-        if info.index.is_none() {
-            changes.push(format!(
-                "the primary key has changed: {differs}; rows that are stored are not found by it, and `create` refuses \
-                 it: keep it, or move the rows with `tables.migrate::<Old, {entity}>()`"
-            ));
-        } else {
-            changes.push(format!(
-                "the index `{name}` has changed: {differs}; its rows that are stored are not found, and `create` refuses \
-                 it: give it another name, then run `tables.backfill` for that and `tables.drop_index::<{entity}>\
-                 (\"{name}\")`"
-            ));
-        }
-    }
-    for was in &stored.layouts {
-        let name = was["name"].as_str().unwrap_or_default();
-        if layout.layouts.iter().all(|info| info.name != name) {
-            changes.push(format!(
-                "the index `{name}` is gone: no write keeps its rows, and `create` refuses that while the index is ready: \
-                 run `tables.drop_index::<{entity}>(\"{name}\")`"
-            ));
-        }
-    }
-    changes
-}
-
-/// Returns the changes of the properties that the struct's fields have.
-fn changes_of_properties(layout: &Layout, stored: &Described) -> Vec<String> {
-    let mut changes = Vec::new();
-    for leaf in leaves(layout.fields) {
-        let (property, name) = (leaf.property, leaf.property.name);
-        match stored.properties.iter().find(|was| was.name == name) {
-            Some(was) => changes.extend(change_of_type(&property, was.edm.as_deref())),
-            None if leaf.is_required() => changes.push(format!(
-                "the property `{name}` is new, and required: rows that are stored have none, and `create` refuses it: make \
-                 the field an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
-                 `#[property(rename = \"…\")]`"
-            )),
-            None if leaf.required_in().is_some() && stored.properties.iter().any(|was| are_siblings(&was.field, property.field)) => changes.push(format!(
-                "the property `{name}` is new, and required in its struct or variant: rows that are stored with the other \
-                 fields of it cannot be read, and `create` refuses it: make the field an `Option`, \
-                 or give it `#[property(default)]`"
-            )),
-            None => changes.push(format!(
-                "the property `{name}` is new: rows that are stored have none, and are read without it: it is an \
-                 `Option` or has a `#[property(default)]`"
-            )),
-        }
-    }
-    for name in stored.properties.iter().map(|was| &*was.name) {
-        if layout.properties().all(|property| property.name != name) {
-            changes.push(format!(
-                "the property `{name}` is gone: updates keep what is stored in it, and upserts do not; an older program \
-                 that requires it cannot read rows that this one inserts: make it an `Option` there first"
-            ));
-        }
-    }
-    changes
-}
-
-/// Returns the change of a property's type with its effect on stored rows; `None` if the type is the same, or if the
-/// file has none.
-fn change_of_type(property: &PropertyInfo, was: Option<&str>) -> Option<String> {
-    let (name, now, was) = (property.name, property.edm?.to_string(), was?);
-    // Releases before those that record JSON recorded it as any text.
-    let is_json = property.edm == Some(PropertyType::Json) && was == PropertyType::String.edm();
-    if now == was || is_json {
-        return None;
-    }
-    let lost = lost_variants(&now, was).join("`, `");
-    let effect = match reads(&now, was) {
-        _ if !lost.is_empty() => format!(
-            "rows that are stored with the variant `{lost}` are not read, and `create` refuses it: keep the variant, or write \
-             `#[property(other)]` on one that takes those that are not known"
         ),
-        Reads::All | Reads::Some if cannot_read(was, &now) => {
+        (Aspect::Lifecycle, Some(option), _) => format!(
+            "`{option}` is gone: entities that others hide would be visible, and `create` refuses it: see `forget_lifecycle`"
+        ),
+        (Aspect::WriteId, was, _) => {
+            let now = if was.is_some() { "is gone" } else { "is new" };
+            format!("the property `WriteId` {now}: rows that are stored are read as before")
+        }
+        _ => return None,
+    })
+}
+
+/// Returns what another type of a property, `now`, does to stored rows.
+fn effect_of_type(effect: &TypeEffect, now: &str) -> String {
+    match effect {
+        TypeEffect::LosesVariants(lost) => format!(
+            "rows that are stored with the variant `{}` are not read, and `create` refuses it: keep the variant, or write \
+             `#[property(other)]` on one that takes those that are not known",
+            lost.join("`, `")
+        ),
+        TypeEffect::IsNotRead => {
             "programs with the old type cannot read rows that this one writes, so `create` refuses it: keep the type, convert \
              the rows with `#[table(version = …, from = …)]`, or give the property another name with \
              `#[property(rename = \"…\")]`"
                 .to_owned()
         }
-        Reads::All => "rows that are stored are read as before".to_owned(),
-        Reads::Some => {
-            let rounded = if property.edm == Some(PropertyType::Single) { ", or are read rounded" } else { "" };
+        TypeEffect::ReadsAll => "rows that are stored are read as before".to_owned(),
+        TypeEffect::ReadsSome => {
+            let is_rounded = now == PropertyType::Single.to_string();
+            let rounded = if is_rounded { ", or are read rounded" } else { "" };
             format!(
                 "rows that are stored with a value that `{now}` does not hold are not read{rounded}: keep the type, or \
                  convert the rows with `#[table(version = …, from = …)]`"
             )
         }
-        Reads::Nothing if reads_first_part(&now, was) => {
+        TypeEffect::ReadsFirstPart => {
             "this program would read the first part of a longer value as the whole, so `create` refuses it: keep \
              `#[property(large)]`"
                 .to_owned()
         }
-        Reads::Nothing => {
-            "no row that is stored with it is read: keep the type, convert the rows with `#[table(version = \
-                           …, from = …)]`, or give the property another name with `#[property(rename = \"…\")]`"
+        TypeEffect::ReadsNothing => {
+            "no row that is stored with it is read: keep the type, convert the rows with `#[table(version = …, from = …)]`, \
+             or give the property another name with `#[property(rename = \"…\")]`"
                 .to_owned()
         }
-    };
-    Some(format!("the property `{name}` was `{was}` and is `{now}`: {effect}"))
+    }
 }

@@ -4,13 +4,20 @@
 
 mod change;
 mod compare;
-mod defaults;
+mod decide;
 mod drop_index;
+mod gone;
 mod look;
+mod refusals;
 mod rows;
+#[cfg(all(test, feature = "embedded"))]
+mod tests;
 
 pub use change::CatalogChange;
-pub use compare::{Comparison, Decided, Decision, Options, RecordVersion, Relied, version};
+pub use compare::{ComparedEntity, Comparison, Decided, RecordVersion, Relied, version};
+pub use decide::Options;
 pub use drop_index::{DropIndex, DroppedIndex, recorded_rows};
-pub use look::{AbsentTables, Looked, forgettable};
+pub use gone::forgettable;
+pub use look::{AbsentTables, Looked};
+pub use refusals::index_dropped;
 pub use rows::{EntityRows, delete_rows, has_rows};

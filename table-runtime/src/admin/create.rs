@@ -18,8 +18,8 @@ use table_store::{
 
 use crate::{
     admin::catalog::{
-        AbsentTables, CatalogChange, Comparison, Decided, Decision, Looked, Options, RecordVersion, Relied,
-        forgettable, version as version_of,
+        AbsentTables, CatalogChange, ComparedEntity, Comparison, Decided, Looked, Options, RecordVersion, Relied,
+        forgettable, index_dropped, version as version_of,
     },
     client::{
         pacing,
@@ -289,9 +289,11 @@ async fn write_change(
 /// Compares, and looks up what the comparison has to know. The inner error is that of a program that is refused.
 async fn decide(tables: &Tables, compared: &Comparison<'_>, looked: &mut Looked) -> Result<Result<Decided>> {
     loop {
-        match (Comparison { looked, ..*compared }).decide() {
-            Ok(Decision::Look(look)) => looked.look(look, tables, compared).await?,
-            Ok(Decision::Change(decided)) => return Ok(Ok(decided)),
+        match (Comparison { looked, ..*compared }).compare() {
+            Ok(ComparedEntity::Look(look)) => {
+                looked.look(look, tables, (compared.schema, compared.catalog), compared.absent).await?;
+            }
+            Ok(ComparedEntity::Change(decided)) => return Ok(Ok(decided)),
             Err(refused) => return Ok(Err(refused)),
         }
     }
@@ -421,9 +423,6 @@ impl Tables {
         let compared = Comparison::new(schema, &catalog);
         let Some(record) = compared.recorded(layout) else { return Ok(None) };
         compared.check_index(layout, record)?;
-        if let Some(primary) = catalog.primary(&schema.own_id()) {
-            compared.check_lifecycle(primary)?;
-        }
         let record = record.to_stored();
         Ok(Some((catalog, record)))
     }
@@ -431,10 +430,6 @@ impl Tables {
 
 fn index_building(schema: Schema, layout: &LayoutInfo) -> Error {
     Error::IndexBuilding { table: schema.table().to_owned(), index: layout.name.to_string() }
-}
-
-fn index_dropped(schema: Schema, layout: &LayoutInfo) -> Error {
-    Error::IndexDropped { table: schema.table().to_owned(), index: layout.name.to_string() }
 }
 
 /// Checks that a program may have the tables of the entity, and the handle that of the catalog.

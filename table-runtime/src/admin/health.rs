@@ -99,12 +99,12 @@ impl Tables {
     /// Reads the version of the catalog's format; `None` if there is no catalog.
     async fn catalog_format(&self) -> Result<Option<i32>> {
         let (table, keys) = (&*Head::INFO.layouts[0].table, Head::keys_of());
-        let head = match self.backend().get(&table, &keys.partition_key, &keys.row_key, None).await {
+        let head = match self.backend().get(table, &keys.partition_key, &keys.row_key, None).await {
             Err(Error::TableNotFound(_)) | Ok(None) => return Ok(None),
             head => head?,
         };
         let Some(head) = head else { return Ok(None) };
-        let found = entity::read::<Head>(&table, head.as_ref())?.format;
+        let found = entity::read::<Head>(table, head.as_ref())?.format;
         if found > FORMAT { Err(Error::NewerCatalog { found, known: FORMAT }) } else { Ok(Some(found)) }
     }
 }

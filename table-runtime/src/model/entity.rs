@@ -252,7 +252,7 @@ pub fn index_properties(
     mut properties: Properties,
 ) -> Result<Properties> {
     let table = &entity.info().layouts[layout].table;
-    entity.write_index_properties(layout, &mut PropertyWriter::new(&table, keys, &mut properties))?;
+    entity.write_index_properties(layout, &mut PropertyWriter::new(table, keys, &mut properties))?;
     Ok(properties)
 }
 

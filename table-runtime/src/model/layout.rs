@@ -1,14 +1,17 @@
 //! Layouts: the tables and keys of an entity's rows.
 
 mod apart;
+mod baseline;
 mod change;
 mod collision;
 mod const_str;
+mod default;
 mod encoding;
 mod group;
 mod info;
 mod lifecycle;
 mod recorded;
+mod required;
 mod same;
 pub mod segments;
 mod shape;
@@ -18,9 +21,11 @@ mod time_part;
 mod whole;
 
 pub use apart::told_apart;
-pub use change::{ComparedFields, LayoutChange};
+pub use baseline::Baseline;
+pub use change::{Aspect, ComparedFields, LayoutChange, TypeEffect, changed_aspects, diff};
 pub use collision::KeyPattern;
 pub use const_str::same_names;
+pub use default::defaults;
 pub use encoding::{Encoding, lossy_layouts};
 pub use group::{Member, check_member};
 pub use info::{
@@ -28,13 +33,11 @@ pub use info::{
     TypeName, WhenField, WhenInfo,
 };
 pub use lifecycle::{Lifecycle, is_always_there, is_optional_time, is_time};
-pub use recorded::{LayoutState, is_in_key};
+pub use recorded::{LayoutState, ReadLayout, is_in_key};
 pub use same::{same_kind, same_primary_key, same_table};
 pub use shape::RowShape;
 pub use slice::{Slice, SliceBy, SliceInfo, SliceUnit, is_table_of};
-pub use stored::{
-    Parts, are_siblings, count_of_parts, decisive, field_at, has_property, is_always, joined, part_name, stored,
-};
+pub use stored::{Parts, count_of_parts, decisive, field_at, has_property, is_always, joined, part_name, stored};
 pub use table_store::PropertyType;
 pub use time_part::TimePart;
 pub use whole::{

@@ -77,7 +77,8 @@ impl<'f, T: Send + 'static> SkipUnreadable<'f, T> {
         }))
     }
 
-    /// Reads the next `size` rows that can be read: see [`Rows::page`](crate::Rows::page). The cursors are those of the query itself.
+    /// Reads the next `size` rows that can be read: see [`Rows::page`](crate::Rows::page). The cursors are those of the query
+    /// itself.
     ///
     /// # Errors
     /// Fails with the errors of [`Rows::page`](crate::Rows::page) that are not those of one row.
@@ -132,7 +133,8 @@ impl<'f, T: Send + 'static> SkipUnreadable<'f, T> {
         Box::pin(observed(running, async move { self.read(tables, read).await }))
     }
 
-    /// Counts the rows: see [`Rows::count`](crate::Rows::count). A row counts if the properties that decide about that can be read.
+    /// Counts the rows: see [`Rows::count`](crate::Rows::count). A row counts if the properties that decide about that can be
+    /// read.
     ///
     /// # Errors
     /// Fails with the errors of [`Rows::all`](crate::Rows::all) that are not those of one row.
@@ -172,8 +174,8 @@ impl<'f, T: Send + 'static> SkipUnreadable<'f, T> {
 }
 
 impl<T: Send + 'static> SkipUnreadable<'static, T> {
-    /// Returns a stream of the rows that can be read: see [`Rows::stream`](crate::Rows::stream). The stream keeps the closure, which therefore
-    /// borrows nothing: let it own what it uses, with `move`.
+    /// Returns a stream of the rows that can be read: see [`Rows::stream`](crate::Rows::stream). The stream keeps the closure,
+    /// which therefore borrows nothing: let it own what it uses, with `move`.
     pub fn stream(self, tables: &Tables) -> Entities<T> {
         let (table, running) = (self.query.plan.table(), self.begin(tables, "stream"));
         match self.query.reads {

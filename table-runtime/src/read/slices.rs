@@ -53,11 +53,11 @@ impl Slices {
         };
         let (partition, row) = plan.keys();
         if part.in_partition {
-            let digits = info.begun_by(layout, part, partition).and_then(|key| part.digits(key));
+            let digits = part.begun_by(layout, partition).and_then(|key| part.digits(key));
             let time = digits.and_then(|(digits, _)| part.time(digits));
             return Some(Self { from: time, to: time, ..all });
         }
-        let Some(rest) = info.begun_by(layout, part, row) else { return Some(all) };
+        let Some(rest) = part.begun_by(layout, row) else { return Some(all) };
         // The beginning of the row keys, up to the time.
         let before = &row[..row.len() - rest.len()];
         let after =

@@ -140,7 +140,7 @@ fn is_own_catalog(table: &str) -> bool {
 fn may_be_catalog(table: &str) -> bool {
     let name = &Record::INFO.layouts[0].table;
     let end = table.len().checked_sub(name.len()).and_then(|at| table.get(at..));
-    end.is_some_and(|end| end.eq_ignore_ascii_case(&name))
+    end.is_some_and(|end| end.eq_ignore_ascii_case(name))
 }
 
 /// Checks whether a row is one of a catalog: the head of a table's records, or a record.

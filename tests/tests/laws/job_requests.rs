@@ -223,10 +223,10 @@ impl Old {
     /// Writes to the first row of the index.
     async fn write<E: Indexed>(&self, action: Action) -> Result<()> {
         let table = &index::<E>().0.table;
-        let rows = self.store.rows(&table).await?;
+        let rows = self.store.rows(table).await?;
         let is_of_index = |row: &Row| *table != E::INFO.layouts[0].table || !row.row_key.starts_with("id-");
         let Row { partition_key, row_key, .. } = rows.into_iter().find(is_of_index).context("a row of the index")?;
-        Ok(self.store.write(&table, (&partition_key, &row_key), action).await?)
+        Ok(self.store.write(table, (&partition_key, &row_key), action).await?)
     }
 }
 

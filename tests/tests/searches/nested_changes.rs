@@ -14,6 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::{TryStreamExt, future::BoxFuture};
 use table_runtime::{
+    __private::{self, Layout},
     Error, Projection, Property, TableEntity, Tables,
     backend::{Clock, Reach, Sleep},
 };
@@ -43,6 +44,7 @@ type Answer<'t, T> = BoxFuture<'t, table_runtime::Result<T>>;
 
 /// A program with a version of the struct.
 trait Program: Sync {
+    fn layout(&self) -> Layout;
     /// The fields, each with its default, and whether it is required.
     fn fields(&self) -> &'static [(&'static str, Option<u32>, bool)];
     /// The fields that have an index.
@@ -208,6 +210,10 @@ macro_rules! item {
             pub(crate) struct It;
 
             impl Program for It {
+                fn layout(&self) -> Layout {
+                    Item::layout()
+                }
+
                 fn fields(&self) -> &'static [(&'static str, Option<u32>, bool)] {
                     &[$((stringify!($field), <$of as Number>::DEFAULT, <$of as Number>::IS_REQUIRED)),*]
                 }
@@ -492,6 +498,12 @@ impl Pair {
         }
         Ok(())
     }
+}
+
+/// Returns the names of what differs between the versions.
+pub(crate) fn changed_aspects() -> BTreeSet<String> {
+    let pairs = VERSIONS.iter().flat_map(|old| VERSIONS.iter().map(move |new| (old, new)));
+    pairs.flat_map(|(old, new)| __private::changed_aspects(&old.program.layout(), &new.program.layout())).collect()
 }
 
 /// Runs a pair. Returns whether the second program was accepted.

@@ -110,7 +110,7 @@ impl Tables {
     /// Returns an error if no attempt is left.
     pub(crate) async fn pause_catalog(&self, delays: &mut pacing::Delays) -> Result<()> {
         let (table, keys) = (&*Head::INFO.layouts[0].table, Head::keys_of());
-        let lost = Error::ConditionNotMet(RowId::of(&table, &keys).into());
+        let lost = Error::ConditionNotMet(RowId::of(table, &keys).into());
         pacing::wait(self.backend(), delays, lost).await
     }
 

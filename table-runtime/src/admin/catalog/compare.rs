@@ -1,40 +1,26 @@
-//! Comparison of a program's entity with the catalog: what to record, and what to refuse.
+//! Comparison of a program's entity with the catalog: the [cases](CatalogCase) that it finds, and what to record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use table_store::{
-    ETag, Error, Result,
-    error::{LayoutChangedError, MissingIndexError, QueryError, RowsCollideError},
-    unstable::{Reads, cannot_read, lost_variants, reads, reads_first_part, replaces},
-};
+use table_store::{ETag, Result, unstable::replaces};
 
 use super::{
     CatalogChange,
-    defaults::{defaults, depends_on},
-    look::{AbsentTables, Found, Look, Looked},
+    decide::{CatalogCase, Decision, Options, decide},
+    look::{AbsentTables, Look, Looked},
+    refusals,
 };
 use crate::{
     client::tables::{Catalog, Facts, KEY, LayoutId, ReadRecord, Record, State},
     model::{
-        entity::{Stored, VERSION, version_value},
+        entity::Stored,
         layout::{
-            ComparedFields, KeyPattern, Layout, LayoutChange, LayoutInfo, Leaf, Lifecycle, PropertyInfo, PropertyType,
+            Aspect, Baseline, ComparedFields, KeyPattern, Layout, LayoutChange, LayoutInfo, Lifecycle, defaults, diff,
             has_property, is_table_of, leaves, recorded_wholes, told_apart,
         },
     },
-    write::index::{Schema, lifecycle_changed},
+    write::index::Schema,
 };
-
-/// Options of a comparison.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Takes ready indexes that the struct does not have back to building.
-    pub demote: bool,
-    /// Takes back the record of times that hide the entity, and that the struct does not have.
-    pub forget_lifecycle: bool,
-    /// Records the primary key as building, because a migration moves entities to it.
-    pub is_target: bool,
-}
 
 /// What is recorded of the entity that a program has.
 struct Known<'a> {
@@ -87,7 +73,7 @@ pub struct Relied {
 }
 
 /// Result of a comparison that refuses nothing.
-pub enum Decision {
+pub enum ComparedEntity {
     /// The caller has to look, and to compare again.
     Look(Look),
     /// The caller writes the change.
@@ -95,6 +81,7 @@ pub enum Decision {
 }
 
 /// What a program records, and on which records it relies.
+#[derive(Default)]
 pub struct Decided {
     pub change: CatalogChange,
     /// Records that the program relies on as they are.
@@ -134,23 +121,32 @@ impl<'a> Comparison<'a> {
         indexes.map(|record| format!("`{}`", record.name)).collect()
     }
 
-    /// Checks that the entity is not recorded as moved. The caller creates tables only after this check.
+    /// Checks that the program may have the place of the entity. The caller creates tables only after this check.
     ///
     /// # Errors
     /// Returns an error if the entity was moved, if it is the target of a migration, or if one of its tables is being
     /// deleted.
     pub fn check_place(&self) -> Result<()> {
-        if let Some(primary) = self.primary().filter(|primary| !self.is_left(primary)) {
-            self.check_state(primary)?;
-        }
-        for layout in self.schema.layouts {
-            let is_own = |table: &String| is_table_of(table, &layout.table, layout.slice.is_some());
-            let is_deleted = |record: &ReadRecord| record.facts.dropping.iter().any(is_own);
-            if self.catalog.records.iter().any(is_deleted) {
-                return Err(Error::TableBeingDeleted(layout.table.to_string().into()));
-            }
-        }
-        Ok(())
+        self.cases_of_place().iter().try_for_each(|case| match self.decide(case) {
+            Decision::Refuse(refused) => Err(refused),
+            _ => Ok(()),
+        })
+    }
+
+    fn cases_of_place(&self) -> Vec<CatalogCase<'a>> {
+        let primary = self.primary().map(|record| match record.state {
+            State::Ready => CatalogCase::SameEntity,
+            State::Building => CatalogCase::Migrating,
+            State::Gone if self.is_left(record) => CatalogCase::LeftPlace,
+            State::Gone if self.options.is_target => CatalogCase::OldRows,
+            State::Leaving | State::Gone => CatalogCase::Moved(record),
+        });
+        let is_dropped = |layout: &&LayoutInfo| {
+            let is_own = |table: &String| is_table_of(table, &layout.table, layout.is_sliced());
+            self.catalog.records.iter().any(|record| record.facts.dropping.iter().any(is_own))
+        };
+        let dropped = self.schema.layouts.iter().filter(is_dropped).map(CatalogCase::TableBeingDeleted);
+        primary.into_iter().chain(dropped).collect()
     }
 
     /// Returns the records of entities of this name in other tables, with those of their indexes.
@@ -165,7 +161,7 @@ impl<'a> Comparison<'a> {
 
     /// Checks whether the record of the entity's primary key is that of another layout.
     pub fn has_other_key(&self) -> bool {
-        self.primary().is_some_and(|primary| !self.changes(&self.schema.layouts[0], primary).is_empty())
+        self.primary().is_some_and(|primary| !self.changes_of(&self.schema.layouts[0], primary).is_empty())
     }
 
     /// Compares the entity with the records.
@@ -173,52 +169,302 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// Returns an error if the program would not find stored rows, if its rows could be taken for those of another
     /// entity, if it would write entities without rows in a ready index, and if the entity was moved.
-    pub fn decide(&self) -> Result<Decision> {
+    pub fn compare(&self) -> Result<ComparedEntity> {
         let known = self.known();
-        self.check_entity(&known)?;
-        let look = if self.options.is_target { Self::check_target } else { Self::check_rows };
-        if let Some(look) = look(self, known.primary)? {
-            return Ok(Decision::Look(look));
-        }
-        let (name, mut change, mut ready) = (known.name.clone(), CatalogChange::default(), Vec::new());
-        let mut waits = false;
-        for layout in self.schema.layouts.iter().skip(1) {
-            let found = self.index(&name, &layout.name).filter(|record| known.keeps(record));
-            if let Some(record) = found {
-                let is_retimed = self.is_retimed(layout, record, &known.facts);
-                if !is_retimed {
-                    self.check_index(layout, record)?;
-                }
-                self.check_defaults(layout, &known.facts, &name)?;
-                if is_retimed && record.state != State::Gone {
-                    let (retimed, must_wait) = self.retimed(layout, record);
-                    waits |= must_wait;
-                    change.updated.extend(retimed);
+        let mut decided = Decided { name: known.name.clone(), ..Decided::default() };
+        let (mut own_state, mut without) = (State::Ready, BTreeSet::new());
+        for case in self.cases(&known) {
+            let (state, restarts) = match self.decide(&case) {
+                Decision::Ask(look) => return Ok(ComparedEntity::Look(look)),
+                Decision::Refuse(refused) => return Err(refused),
+                Decision::Wait => {
+                    decided.waits = true;
                     continue;
                 }
-            }
-            let is_unknown = found.is_none() && known.primary.is_none();
-            if is_unknown && self.looked.filled.is_none() && self.may_be_left(layout) {
-                return Ok(Decision::Look(Look::AtIndexes));
-            }
-            let Some(state) = self.state(layout, known.primary, found)? else {
-                return Ok(Decision::Look(Look::ForEntities));
-            };
-            match found {
-                None => change.inserted.push(self.new_record(layout, &name, state)),
-                Some(record) if record.state != state => change.updated.push(with_state(record, state)),
-                Some(record) if state == State::Ready => {
-                    ready.push(Relied { id: self.schema.id(layout), record: record.to_stored() });
+                // The record is removed with the record of the primary key.
+                Decision::Forget => continue,
+                Decision::Accept => {
+                    if let CatalogCase::SameIndex(layout, record) = case
+                        && record.state == State::Ready
+                    {
+                        decided.ready.push(Relied { id: self.schema.id(layout), record: record.to_stored() });
+                    }
+                    continue;
                 }
-                Some(_) => {}
+                Decision::Leave => {
+                    decided.waits = true;
+                    (State::Leaving, false)
+                }
+                Decision::Record(state) => (state, false),
+                Decision::Restart(state) => (state, true),
+            };
+            match case {
+                CatalogCase::NewEntity | CatalogCase::NewPlace => own_state = state,
+                CatalogCase::NewIndex(layout) | CatalogCase::NewIndexOfNewEntity { layout, .. } => {
+                    decided.change.inserted.push(self.new_record(layout, &known.name, state));
+                }
+                CatalogCase::OtherTimes { layout, found, .. } => {
+                    let mut record = with_state(found, state, restarts);
+                    if restarts {
+                        record.layout = self.recorded_text(layout);
+                    }
+                    decided.change.updated.push(record);
+                }
+                CatalogCase::BothTablesGone(layout, found)
+                | CatalogCase::IndexTableGone(layout, found)
+                | CatalogCase::EntityTableGone(layout, found) => {
+                    if found.state != state {
+                        decided.change.updated.push(with_state(found, state, restarts));
+                    } else if state == State::Ready {
+                        decided.ready.push(Relied { id: self.schema.id(layout), record: found.to_stored() });
+                    }
+                }
+                CatalogCase::LacksReady(found)
+                | CatalogCase::LacksBuilding(found)
+                | CatalogCase::LacksLeaving { index: found, .. } => {
+                    if restarts {
+                        without.insert(found.name.clone());
+                    }
+                    decided.change.updated.push(with_state(found, state, restarts));
+                }
+                CatalogCase::OthersTableGone(found) => decided.change.updated.push(with_state(found, state, restarts)),
+                other => unreachable!("nothing is recorded for {other:?}"),
             }
         }
-        let (missing_wait, without) = self.add_missing_indexes(&known, &mut change)?;
-        waits |= missing_wait;
-        let lost = self.lost_indexes().into_iter().filter(|record| known.keeps(record) && !self.is_own(record, &name));
-        change.updated.extend(lost.map(|record| with_state(record, State::Building)));
-        ready.extend(self.add_primary(known, &without, waits, &mut change));
-        Ok(Decision::Change(Decided { change, ready, name, waits }))
+        let Decided { change, waits, .. } = &mut decided;
+        let relied = self.add_primary(known, (own_state, *waits), &without, change);
+        decided.ready.extend(relied);
+        Ok(ComparedEntity::Change(decided))
+    }
+
+    fn decide(&self, case: &CatalogCase<'a>) -> Decision {
+        let decision = decide(case, self.schema, self.options, self.looked);
+        #[cfg(all(test, feature = "embedded"))]
+        super::tests::note(case, &decision);
+        decision
+    }
+
+    /// Returns what there is to decide, in this order: the first refusal is the answer.
+    fn cases(&self, known: &Known<'a>) -> Vec<CatalogCase<'a>> {
+        let baseline = self.baseline(known);
+        let changes = diff(&baseline, &self.schema);
+        let mut cases = Vec::new();
+        match known.primary {
+            Some(primary) => cases.extend(self.cases_of_primary(primary, &changes)),
+            None => cases.extend(self.cases_of_new_entity(known)),
+        }
+        cases.extend(self.collisions(known));
+        match known.primary {
+            // A run of the migration may have written to a place that is recorded.
+            Some(_) if self.options.is_target => {}
+            None if self.options.is_target => cases.push(CatalogCase::NewPlace),
+            _ => cases.extend(self.cases_of_rows(known, &changes)),
+        }
+        for layout in self.schema.layouts.iter().skip(1) {
+            let changes: Vec<_> = changes.iter().filter(|change| change.layout == layout.name).collect();
+            cases.extend(self.cases_of_index(known, layout, &changes));
+        }
+        for record in known.primary.into_iter().flat_map(|primary| self.catalog.indexes(primary)) {
+            if known.keeps(record) && self.schema.layouts.iter().all(|layout| layout.name != record.name) {
+                cases.push(match record.state {
+                    State::Ready => CatalogCase::LacksReady(record),
+                    State::Building => CatalogCase::LacksBuilding(record),
+                    State::Leaving => CatalogCase::LacksLeaving { index: record, has_waited: self.has_waited(record) },
+                    State::Gone => CatalogCase::LacksGone,
+                });
+            }
+        }
+        let lost = self.lost_indexes().into_iter();
+        let lost = lost.filter(|record| known.keeps(record) && !self.is_own(record, &known.name));
+        cases.extend(lost.map(CatalogCase::OthersTableGone));
+        cases
+    }
+
+    /// Returns what is recorded of the entity, to be compared with the struct.
+    fn baseline(&self, known: &Known<'a>) -> Baseline {
+        let is_own_index =
+            |record: &&ReadRecord| !record.is_primary() && self.is_own(record, &known.name) && known.keeps(record);
+        let indexes = self.catalog.records.iter().filter(is_own_index);
+        let layout = |record: &ReadRecord| (record.name.clone(), record.is_known.then(|| record.layout.clone()));
+        let (facts, version) = (&known.facts, self.schema.version);
+        Baseline {
+            layouts: known.primary.into_iter().chain(indexes).map(layout).collect(),
+            fields: self.primary().map(|primary| primary.facts.fields.clone()).unwrap_or_default(),
+            types: facts.properties.get(&version).cloned(),
+            optional: facts.optional.get(&version).cloned().unwrap_or_default(),
+            wholes: facts.wholes.get(&version).cloned().unwrap_or_default(),
+            defaults: facts.defaults.clone(),
+            options: facts.lifecycle().options().collect(),
+            write_id: None,
+        }
+    }
+
+    fn cases_of_primary(&self, primary: &'a ReadRecord, changes: &[LayoutChange]) -> Vec<CatalogCase<'a>> {
+        let mut cases = self.cases_of_place();
+        let gone =
+            changes.iter().filter(|change| change.what == Aspect::Lifecycle).filter_map(|change| change.was.clone());
+        cases.extend(gone.map(|option| CatalogCase::LacksTimes(primary, option)));
+        let of_key: Vec<_> = changes.iter().filter(|change| change.layout == KEY).cloned().collect();
+        cases.extend(match of_key.as_slice() {
+            [] => None,
+            _ if !primary.is_known => Some(CatalogCase::UnreadableKey(primary)),
+            _ => Some(CatalogCase::OtherKey(primary, of_key)),
+        });
+        let of_type = changes.iter().filter_map(|change| match &change.what {
+            Aspect::Type(_, effect) => Some(CatalogCase::OtherType(primary, change.clone(), effect.clone())),
+            _ => None,
+        });
+        cases.extend(of_type);
+        if !primary.facts.names.iter().any(|name| name == self.schema.entity) {
+            cases.push(CatalogCase::OtherName);
+        }
+        cases
+    }
+
+    /// Returns the cases of an entity that is not recorded: it may be a recorded one whose struct was changed.
+    fn cases_of_new_entity(&self, known: &Known<'a>) -> Vec<CatalogCase<'a>> {
+        let table = self.schema.table();
+        let is_alike = |record: &&ReadRecord| {
+            let of_table = record.is_primary() && record.is_of_table(table) && !record.facts.dropped;
+            of_table && !self.is_told_apart(record)
+        };
+        let alike = self.kept(known).find(is_alike);
+        let mut cases: Vec<_> = alike
+            .map(|record| CatalogCase::NotToldApart(record, self.changes_of(&self.schema.layouts[0], record)))
+            .into_iter()
+            .collect();
+        if self.options.is_target {
+            return cases;
+        }
+        cases.extend(self.kept(known).find(|record| self.is_elsewhere(record)).map(CatalogCase::OtherTable));
+        let name = self.schema.struct_name;
+        let has_struct = |record: &&ReadRecord| {
+            let is_here = record.is_primary() && record.is_of_table(table) && record.state != State::Gone;
+            let facts = &record.facts;
+            is_here && (facts.structs.contains(name) || facts.names.iter().any(|other| other == name))
+        };
+        cases.extend(self.kept(known).find(has_struct).map(CatalogCase::OtherKind));
+        cases.push(CatalogCase::NewEntity);
+        cases
+    }
+
+    /// Returns the records of others whose rows could have the keys of the entity's rows.
+    fn collisions(&self, known: &Known<'a>) -> Vec<CatalogCase<'a>> {
+        let of_layout = |layout: &'static LayoutInfo| {
+            let others = self.kept(known).filter(|record| !self.is_own(record, &known.name));
+            others
+                .filter(|record| may_collide(layout, record))
+                .map(move |record| CatalogCase::RowsCollide(layout, record))
+        };
+        self.schema.layouts.iter().flat_map(of_layout).collect()
+    }
+
+    /// Returns the cases that the first row of the table decides: whether the program can read the rows that are there.
+    fn cases_of_rows(&self, known: &Known<'a>, changes: &[LayoutChange]) -> Vec<CatalogCase<'a>> {
+        // An entity that was never recorded has no slice, unless another program made it.
+        let is_new = match self.schema.layouts[0].slice {
+            None => self.absent.is_new(self.schema.table()),
+            Some(_) => known.primary.is_none(),
+        };
+        if is_new {
+            return Vec::new();
+        }
+        let entity = known.primary.map_or(self.schema.entity, |primary| &primary.entity);
+        let leaf = |name: &str| leaves(self.schema.fields).into_iter().find(|leaf| leaf.property.name == name);
+        let (mut cases, mut required, mut is_first_of_version) = (Vec::new(), Vec::new(), false);
+        for change in changes {
+            match &change.what {
+                Aspect::RequiredInside(name, path) => {
+                    cases.extend(leaf(name).map(|leaf| CatalogCase::RequiredInside {
+                        entity,
+                        leaf,
+                        path: path.clone(),
+                    }));
+                }
+                Aspect::Required(name) => {
+                    required.extend(leaf(name).map(|leaf| CatalogCase::Required { entity, leaf }));
+                }
+                Aspect::Version => is_first_of_version = known.primary.is_some(),
+                _ => {}
+            }
+        }
+        if is_first_of_version || !required.is_empty() {
+            cases.push(CatalogCase::OtherVersion { entity });
+        }
+        cases.extend(required);
+        cases
+    }
+
+    fn cases_of_index(
+        &self,
+        known: &Known<'a>,
+        layout: &'static LayoutInfo,
+        changes: &[&LayoutChange],
+    ) -> Vec<CatalogCase<'a>> {
+        let found = self.index(&known.name, &layout.name).filter(|record| known.keeps(record));
+        let Some(found) = found else {
+            return vec![match known.primary {
+                Some(_) => CatalogCase::NewIndex(layout),
+                None => CatalogCase::NewIndexOfNewEntity {
+                    layout,
+                    is_new_table: self.absent.is_new(self.schema.table()),
+                    may_have_rows: self.absent.may_have_rows(self.schema, self.catalog, layout),
+                },
+            }];
+        };
+        let (defaults, others): (Vec<&LayoutChange>, Vec<&LayoutChange>) =
+            changes.iter().partition(|change| matches!(change.what, Aspect::Default(_)));
+        let is_retimed = self.is_retimed(layout, &others, &known.facts);
+        let mut cases = Vec::new();
+        if !found.is_known {
+            cases.push(CatalogCase::UnreadableIndex(layout, found));
+        } else if !is_retimed && !others.is_empty() {
+            cases.push(CatalogCase::OtherIndex(layout, found, others.into_iter().cloned().collect()));
+        }
+        cases.extend(defaults.into_iter().map(|change| CatalogCase::OtherDefault(layout, found, change.clone())));
+        let is_gone = |table: &str| self.absent.is_missing(table);
+        cases.push(match (found.state, is_gone(self.schema.table()), is_gone(&layout.table)) {
+            (State::Gone, ..) => CatalogCase::IndexDropped(layout),
+            _ if is_retimed => CatalogCase::OtherTimes { layout, found, has_waited: self.has_waited(found) },
+            (State::Ready | State::Building, true, true) => CatalogCase::BothTablesGone(layout, found),
+            (State::Ready, false, true) => CatalogCase::IndexTableGone(layout, found),
+            (State::Ready, true, false) => CatalogCase::EntityTableGone(layout, found),
+            _ => CatalogCase::SameIndex(layout, found),
+        });
+        cases
+    }
+
+    /// Checks whether an index is recorded with other times that hide the entity in its rows, and with no other difference.
+    fn is_retimed(&self, layout: &LayoutInfo, changes: &[&LayoutChange], facts: &Facts) -> bool {
+        // A copy has the times as it has every property. A program that does not know them writes copies without them.
+        if layout.is_copy() && layout.is_same_partition() && facts.lifecycle() != self.schema.lifecycle {
+            return changes.is_empty();
+        }
+        let times: Vec<_> = facts.lifecycle().properties().chain(self.schema.lifecycle.properties()).collect();
+        !changes.is_empty() && layout.is_same_partition() && changes.iter().all(|change| change.is_of_times(&times))
+    }
+
+    /// Checks whether every lease of a record that is leaving has expired.
+    fn has_waited(&self, record: &ReadRecord) -> bool {
+        self.waited.contains(&version(record))
+    }
+
+    /// Checks that a program that builds an index has the recorded layout of it, and hides the entities that others hide.
+    ///
+    /// # Errors
+    /// Returns the refusal of `create`.
+    pub fn check_index(&self, layout: &'static LayoutInfo, record: &'a ReadRecord) -> Result<()> {
+        let changes = self.changes_of(layout, record);
+        if !record.is_known {
+            return Err(refusals::unreadable_index(self.schema, layout, record));
+        }
+        if !changes.is_empty() {
+            return Err(refusals::other_index(self.schema, layout, record, &changes));
+        }
+        let Some(primary) = self.primary() else { return Ok(()) };
+        let own: Vec<_> = self.schema.lifecycle.options().collect();
+        let lacking = primary.facts.lifecycle().options().find(|option| !own.contains(option));
+        lacking.map_or(Ok(()), |option| Err(refusals::lacks_times(self.schema, primary, &option)))
     }
 
     /// Returns what is recorded of the entity.
@@ -241,32 +487,13 @@ impl<'a> Comparison<'a> {
         Known { forgotten, primary, name, facts }
     }
 
-    /// Checks that the entity is the recorded one, or a new one that can be distinguished from those that are recorded.
-    fn check_entity(&self, known: &Known<'a>) -> Result<()> {
-        if let Some(primary) = known.primary {
-            self.check_primary(primary)?;
-        } else {
-            self.check_told_apart(known)?;
-            self.check_names(known)?;
-        }
-        for layout in self.schema.layouts {
-            let is_other = |record: &&ReadRecord| {
-                record.table.eq_ignore_ascii_case(&layout.table) && !self.is_own(record, &known.name)
-            };
-            for record in self.kept(known).filter(is_other) {
-                check_collision(layout, record)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Adds the record of the primary key to the change, and the removal of what is forgotten. Returns the record if the
     /// program relies on it as it is.
     fn add_primary(
         &self,
         known: Known<'a>,
+        (state, waits): (State, bool),
         without: &BTreeSet<String>,
-        waits: bool,
         change: &mut CatalogChange,
     ) -> Option<Relied> {
         let Known { forgotten, primary, name, facts } = known;
@@ -283,7 +510,6 @@ impl<'a> Comparison<'a> {
                 change.updated.push(primary);
             }
             None => {
-                let state = if self.options.is_target { State::Building } else { State::Ready };
                 let mut record = self.new_record(&self.schema.layouts[0], &name, state);
                 record.set_facts(&facts);
                 change.inserted.push(record);
@@ -347,7 +573,8 @@ impl<'a> Comparison<'a> {
         left.facts.names.iter().any(|name| name == self.schema.entity)
     }
 
-    /// Returns the records that do not fit the entity and whose rows are gone.
+    /// Returns the records that are removed: those that do not fit the entity and whose rows are gone, and that of a place to
+    /// which a migration returns.
     fn forgotten(&self) -> Vec<RecordVersion> {
         let primary = self.primary();
         let name = primary.map_or(self.schema.entity, |record| &record.entity);
@@ -358,158 +585,34 @@ impl<'a> Comparison<'a> {
                     return true;
                 }
                 let layout = self.schema.layouts.iter().find(|layout| layout.name == record.name);
-                return layout.is_some_and(|layout| self.changes(layout, record).is_empty())
+                return layout.is_some_and(|layout| self.changes_of(layout, record).is_empty())
                     && !matches!(record.state, State::Leaving | State::Gone);
             }
-            let mut layouts = self.schema.layouts.iter();
             // The record of a place that was left refuses old programs.
             record.facts.dropped
-                || layouts.all(|layout| {
-                    !layout.table.eq_ignore_ascii_case(&record.table) || check_collision(layout, record).is_ok()
-                }) && (primary.is_some() || !record.is_primary() || self.is_told_apart(record))
+                || !self.schema.layouts.iter().any(|layout| may_collide(layout, record))
+                    && (primary.is_some() || !record.is_primary() || self.is_told_apart(record))
         };
         let elsewhere: Vec<_> = self.elsewhere().into_iter().map(|record| version(record)).collect();
-        let is_gone = |record: &&ReadRecord| {
-            let version = version(record);
-            self.forgettable.contains(&version) && (elsewhere.contains(&version) || !fits(record))
-        };
+        let gone = self.catalog.records.iter().filter(|record| self.forgettable.contains(&version(record)));
+        let gone = gone.map(|record| {
+            let is_forgotten = elsewhere.contains(&version(record)) || !fits(record);
+            (record, if is_forgotten { CatalogCase::RowsGone } else { CatalogCase::RowsGoneButFits })
+        });
         let left = primary.filter(|primary| self.is_left(primary) && self.is_replaced(primary));
-        self.catalog.records.iter().filter(is_gone).chain(left).map(|record| version(record)).collect()
+        let cases = gone.chain(left.map(|record| (record, CatalogCase::LeftPlace)));
+        let forgotten = cases.filter(|(_, case)| matches!(self.decide(case), Decision::Forget));
+        forgotten.map(|(record, _)| version(record)).collect()
     }
 
     /// Returns the differences between a recorded layout and the program's.
-    fn changes(&self, layout: &LayoutInfo, record: &ReadRecord) -> Vec<LayoutChange> {
-        if !record.is_readable {
-            return vec![LayoutChange::UNKNOWN];
+    fn changes_of(&self, layout: &LayoutInfo, record: &ReadRecord) -> Vec<LayoutChange> {
+        if !record.is_known {
+            return vec![LayoutChange::unreadable(&record.name)];
         }
         let none = BTreeSet::new();
         let stored = self.primary().map_or(&none, |primary| &primary.facts.fields);
         ComparedFields { present: &self.schema, stored }.changes(&record.layout, layout)
-    }
-
-    fn changed(&self, layout: &'static str, entity: &str, changes: String, advice: String) -> Error {
-        let (table, entity) = (self.schema.table().to_owned(), entity.to_owned());
-        Box::new(LayoutChangedError::new(table, entity, layout, changes, advice)).into()
-    }
-
-    /// Checks the state of the entity's primary key.
-    fn check_state(&self, record: &ReadRecord) -> Result<()> {
-        let id = self.schema.own_id();
-        let (table, entity) = (id.entity_table.to_owned(), id.entity.to_owned());
-        match record.state {
-            State::Ready => Ok(()),
-            State::Building if self.options.is_target => Ok(()),
-            State::Building => Err(Error::EntityMigrating { table, entity }),
-            State::Gone if self.options.is_target => {
-                let problem = format!(
-                    "`{entity}` was moved away from this place, and its old rows are still there; delete them with \
-                     `drop_moved` before entities are moved back"
-                );
-                Err(Box::new(QueryError::new(table, KEY, problem)).into())
-            }
-            State::Leaving | State::Gone => {
-                let moved = record.facts.moved.as_ref();
-                let to = moved.map(ToString::to_string).unwrap_or_default();
-                Err(Error::EntityMoved { table, entity, to })
-            }
-        }
-    }
-
-    /// Checks the record of the entity's primary key: its state, its layout, and the types of the properties.
-    fn check_primary(&self, record: &ReadRecord) -> Result<()> {
-        let facts = &record.facts;
-        self.check_state(record)?;
-        self.check_lifecycle(record)?;
-        let changes = self.changes(&self.schema.layouts[0], record);
-        if !changes.is_empty() {
-            let advice = "keep the layout (`#[row_key(prefix = \"…\")]` keeps the beginning of its row keys), or give the \
-                          changed struct another table or name and move the rows with `tables.migrate::<Old, New>()`; an \
-                          entity of another kind in the same table needs a kind or a prefix of its own";
-            return Err(self.changed(KEY, &record.entity, joined(&changes), advice.to_owned()));
-        }
-        let recorded = facts.properties.get(&self.schema.version);
-        for property in self.schema.properties() {
-            let Some(edm) = property.edm else { continue };
-            let Some(was) = recorded.and_then(|recorded| recorded.get(property.name)) else { continue };
-            let now = edm.to_string();
-            let lost = lost_variants(&now, was).join("`, `");
-            let unread = if !lost.is_empty() {
-                let advice = "keep the variants; or write `#[property(other)]` on one that takes those that are not known; or \
-                              store the enum as another property (`#[property(rename = \"…\")]`); or give the rows a \
-                              version, with `#[table(version = …, from = …)]`";
-                let change = format!("the enum of the property `{}` has no variant `{lost}` any more", property.name);
-                return Err(self.changed(PROPERTIES, &record.entity, change, advice.to_owned()));
-            } else if reads_first_part(&now, was) {
-                Some("which would read the first part of a longer value as the whole")
-            } else if reads(&now, was) == Reads::Nothing {
-                Some("which no stored row has")
-            } else if cannot_read(was, &now) {
-                Some("which programs with the recorded type cannot read")
-            } else {
-                None
-            };
-            if let Some(unread) = unread {
-                let change = format!("the property `{}` was {was} and is {now}, {unread}", property.name);
-                let advice = "keep the type; or store the field as another property (`#[property(rename = \"…\")]`); or \
-                              give the rows a version, with `#[table(version = …, from = …)]`";
-                return Err(self.changed(PROPERTIES, &record.entity, change, advice.to_owned()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks that no recorded entity of the table has rows that could be taken for those of this new one.
-    fn check_told_apart(&self, known: &Known<'a>) -> Result<()> {
-        let of_table = |record: &&ReadRecord| {
-            record.is_primary() && record.is_of_table(self.schema.table()) && !record.facts.dropped
-        };
-        let mut primaries = self.kept(known).filter(of_table);
-        let Some(record) = primaries.find(|record| !self.is_told_apart(record)) else { return Ok(()) };
-        let (other, entity) = (&record.entity, self.schema.entity);
-        let mut changes =
-            vec![format!("`{entity}` is not recorded, and its rows could not be told apart from those of `{other}`")];
-        changes.extend(self.changes(&self.schema.layouts[0], record).iter().map(ToString::to_string));
-        let advice = format!(
-            "if `{entity}` is the entity that was called `{other}`, write `#[table(was = \"{other}\")]`; if both are \
-                 in the table, give each of them a kind, with `#[table(kind)]`, or a prefix of its own, with \
-                 `#[row_key(prefix = \"…\")]`"
-        );
-        Err(self.changed(KEY, other, changes.join("; "), advice))
-    }
-
-    /// Checks that this new entity is not a recorded one whose table or kind was changed in the struct: none of its rows
-    /// would be found.
-    fn check_names(&self, known: &Known<'a>) -> Result<()> {
-        if self.options.is_target {
-            return Ok(());
-        }
-        let (entity, table) = (self.schema.entity, self.schema.table());
-        if let Some(record) = self.kept(known).find(|record| self.is_elsewhere(record)) {
-            let Record { entity: other, entity_table: from, .. } = &***record;
-            let changes = format!("`{other}` is recorded in the table `{from}`, and this struct is in `{table}`");
-            let advice = format!(
-                "keep the table, with `#[table(name = \"…\")]`; or move the rows with `tables.migrate::<Old, New>()`; if \
-                 `{entity}` is another entity than `{other}` in `{from}`, give it a name of its own with \
-                 `#[table(entity = \"…\")]`, or with `kind = \"…\"` if it has a kind"
-            );
-            return Err(self.changed(KEY, other, changes, advice));
-        }
-        let name = self.schema.struct_name;
-        let has_struct = |record: &&ReadRecord| {
-            let is_here = record.is_primary() && record.is_of_table(table) && record.state != State::Gone;
-            let facts = &record.facts;
-            is_here && (facts.structs.contains(name) || facts.names.iter().any(|other| other == name))
-        };
-        if let Some(record) = self.kept(known).find(has_struct) {
-            let other = &record.entity;
-            let changes = format!("the struct `{name}` is recorded as `{other}`, and its kind is now `{entity}`");
-            let advice = format!(
-                "keep the kind, or that it has none; or move the rows with `tables.migrate::<Old, New>()`; if `{other}` is \
-                 another entity, give this struct another name"
-            );
-            return Err(self.changed(KEY, other, changes, advice));
-        }
-        Ok(())
     }
 
     /// Checks whether a row shows to which of this entity and a recorded one it belongs.
@@ -519,272 +622,6 @@ impl<'a> Comparison<'a> {
     fn is_told_apart(&self, record: &ReadRecord) -> bool {
         let (own, was) = (&self.schema.layouts[0], &record.layout);
         told_apart(own, was) && !differ_in_implied_prefix(own, was)
-    }
-
-    /// Checks that no rows are at the place to which a migration moves entities. Returns what has to be looked up for it.
-    fn check_target(&self, primary: Option<&ReadRecord>) -> Result<Option<Look>> {
-        match (primary, &self.looked.in_the_way) {
-            // A run of the migration may have written to a place that is recorded.
-            (Some(_), _) | (None, Found::Nothing) => Ok(None),
-            (None, Found::NotLooked) => Ok(Some(Look::AtPlace)),
-            (None, Found::One(row)) => {
-                let problem = format!(
-                    "the new place is not empty: it has {row}; delete the rows there, or give the new struct another table"
-                );
-                let table = self.schema.table().to_owned();
-                Err(Box::new(QueryError::new(table, KEY, problem)).into())
-            }
-        }
-    }
-
-    /// Checks that the program can read the rows that are there, as far as one of them shows it. Returns what has to be
-    /// looked up for it.
-    fn check_rows(&self, primary: Option<&ReadRecord>) -> Result<Option<Look>> {
-        let facts = primary.map(|primary| primary.facts.clone()).unwrap_or_default();
-        let version = self.schema.version;
-        let (recorded, optional) = (facts.properties.get(&version), facts.optional.get(&version));
-        // Programs that always write the property were recorded, and none that does not.
-        let is_always = |name: &str| {
-            recorded.is_some_and(|recorded| recorded.contains_key(name))
-                && !optional.is_some_and(|optional| optional.contains(name))
-        };
-        // A field of the key is read from the key.
-        let is_in_key = |property: &PropertyInfo| {
-            self.schema.layouts[0].parts().any(|part| part.field == property.field && !part.is_lossy())
-        };
-        let leaves = leaves(self.schema.fields);
-        let new_part =
-            leaves.iter().find(|leaf| recorded.is_some_and(|recorded| lacks_part(leaf, recorded, &facts, version)));
-        let is_doubtful = |leaf: &&Leaf| {
-            let name = leaf.property.name;
-            // In an `Option` or a variant, the property is required in the rows that have the others.
-            let is_unrecorded_part = leaf.required_in().is_some() && recorded.is_none();
-            (leaf.is_required() && !is_always(name) || is_unrecorded_part) && !is_in_key(&leaf.property)
-        };
-        let mut doubtful = leaves.iter().filter(is_doubtful).peekable();
-        let is_first_of_version = primary.is_some() && recorded.is_none();
-        // An entity that was never recorded has no slice, unless another program made it.
-        let is_new = match self.schema.layouts[0].slice {
-            None => self.is_new(self.schema.table()),
-            Some(_) => primary.is_none(),
-        };
-        if is_new || new_part.is_none() && doubtful.peek().is_none() && !is_first_of_version {
-            return Ok(None);
-        }
-        let row = match &self.looked.first {
-            Found::NotLooked => return Ok(Some(Look::AtFirst)),
-            Found::Nothing => return Ok(None),
-            Found::One(row) => row,
-        };
-        let entity = primary.map_or(self.schema.entity, |primary| &primary.entity);
-        if let Some((property, whole)) = new_part.and_then(|leaf| Some((&leaf.property, leaf.required_in()?))) {
-            let change = format!(
-                "the property `{}` is required in `{}`, and programs are recorded that write it without the property",
-                property.name, whole.path
-            );
-            return Err(self.changed(PROPERTIES, entity, change, advice_for(property.field)));
-        }
-        if row.properties.get(VERSION) != version_value(version) {
-            // It is read as the struct of its version, and then converted.
-            return match self.schema.read(row.clone()) {
-                Err(Error::Property(problem)) => {
-                    let advice = "give the struct of that version, which `#[table(from = …)]` names, the properties that \
-                                  stored rows have, or move the rows with `tables.migrate::<Old, New>()`";
-                    Err(self.changed(PROPERTIES, entity, problem.to_string(), advice.to_owned()))
-                }
-                _ => Ok(None),
-            };
-        }
-        let is_missing =
-            |leaf: &&Leaf| row.properties.get(leaf.property.name).is_none() && leaf.is_around(row.properties.as_ref());
-        match doubtful.find(is_missing) {
-            None => Ok(None),
-            Some(leaf) => {
-                let change = format!(
-                    "the property `{}` is required, and the row (PartitionKey='{}',RowKey='{}') has none",
-                    leaf.property.name, row.partition_key, row.row_key
-                );
-                Err(self.changed(PROPERTIES, entity, change, advice_for(leaf.property.field)))
-            }
-        }
-    }
-
-    /// Checks whether the table did not exist before.
-    fn is_new(&self, table: &str) -> bool {
-        self.absent.is_made(table) || self.absent.is_missing(table)
-    }
-
-    /// Checks whether the table of an index was there before this program, although no record names it: it may have rows
-    /// that are older than all records.
-    pub fn may_be_left(&self, layout: &LayoutInfo) -> bool {
-        let is_recorded = |record: &ReadRecord| record.table.eq_ignore_ascii_case(&layout.table);
-        !layout.table.eq_ignore_ascii_case(self.schema.table())
-            && !self.is_new(&layout.table)
-            && !self.catalog.records.iter().any(is_recorded)
-    }
-
-    /// Returns the state in which an index of the struct is recorded; `None` if it depends on whether there are entities.
-    fn state(
-        &self,
-        layout: &'static LayoutInfo,
-        primary: Option<&ReadRecord>,
-        found: Option<&ReadRecord>,
-    ) -> Result<Option<State>> {
-        let own_table = self.schema.table();
-        let unless_entities = |state| match self.looked.has_no_entity {
-            None => None,
-            Some(true) => Some(State::Ready),
-            Some(false) => Some(state),
-        };
-        let Some(record) = found else {
-            let has_rows = self.looked.filled.as_ref().is_some_and(|filled| filled.contains(&&*layout.table));
-            return Ok(match primary {
-                // A program without the index may be writing entities.
-                Some(_) => Some(State::Building),
-                // They are older than all records, and may lead to entities that do not exist.
-                None if has_rows => Some(State::Building),
-                None if self.is_new(own_table) => Some(State::Ready),
-                None => unless_entities(State::Building),
-            });
-        };
-        Ok(match (record.state, self.absent.is_missing(own_table), self.absent.is_missing(&layout.table)) {
-            (State::Gone, ..) => {
-                let (table, index) = (own_table.to_owned(), layout.name.to_string());
-                return Err(Error::IndexDropped { table, index });
-            }
-            // Neither has rows.
-            (State::Ready | State::Building, true, true) => Some(State::Ready),
-            // The table of the index was deleted.
-            (State::Ready, false, true) => unless_entities(State::Building),
-            // The table of the entities was deleted, and the index has rows of entities that do not exist.
-            (State::Ready, true, false) => Some(State::Building),
-            (state, ..) => Some(state),
-        })
-    }
-
-    /// Checks that the program hides the entities that others hide.
-    pub fn check_lifecycle(&self, record: &ReadRecord) -> Result<()> {
-        if self.options.forget_lifecycle {
-            return Ok(());
-        }
-        let own: Vec<_> = self.schema.lifecycle.options().collect();
-        let Some(option) = record.facts.lifecycle().options().find(|option| !own.contains(option)) else {
-            return Ok(());
-        };
-        Err(lifecycle_changed(self.schema.table().to_owned(), record.entity.clone(), &option))
-    }
-
-    /// Checks whether an index is recorded with other times that hide the entity in its rows, and with no other difference.
-    fn is_retimed(&self, layout: &LayoutInfo, record: &ReadRecord, facts: &Facts) -> bool {
-        let is_same = facts.lifecycle() == self.schema.lifecycle;
-        // A copy has the times as it has every property. A program that does not know them writes copies without them.
-        if layout.is_copy() && layout.is_same_partition() && !is_same {
-            return self.changes(layout, record).is_empty();
-        }
-        if self.changes(layout, record).is_empty() || !layout.is_same_partition() {
-            return false;
-        }
-        let times: Vec<_> = facts.lifecycle().properties().chain(self.schema.lifecycle.properties()).collect();
-        self.changes(layout, record).iter().all(|change| change.is_of_times(&times))
-    }
-
-    /// Returns the record of an index that has other times in its rows from now on, and whether the caller has to wait: the
-    /// index has to be built again.
-    fn retimed(&self, layout: &LayoutInfo, record: &ReadRecord) -> (Option<Stored<Record>>, bool) {
-        // A program that hides entities reads no times in the rows that this one writes without them.
-        let lacks_times = self.options.forget_lifecycle;
-        match record.state {
-            State::Ready if lacks_times => (Some(with_state(record, State::Leaving)), true),
-            State::Leaving if lacks_times && !self.waited.contains(&version(record)) => (None, true),
-            state => {
-                let state = if state == State::Leaving && !lacks_times { state } else { State::Building };
-                let mut record = with_state(record, state);
-                record.starts = record.starts.saturating_add(1);
-                record.layout = self.recorded_text(layout);
-                (Some(record), false)
-            }
-        }
-    }
-
-    /// Checks the layout of a recorded index.
-    pub fn check_index(&self, layout: &'static LayoutInfo, record: &ReadRecord) -> Result<()> {
-        let changes = self.changes(layout, record);
-        if changes.is_empty() {
-            return Ok(());
-        }
-        let advice = "keep the layout (`rename(…)` keeps the names of a pointer's properties), or give the changed index \
-                      another name, `backfill` it, and drop this one with `drop_index` when no program has it";
-        Err(self.changed(&layout.name, &record.entity, joined(&changes), advice.to_owned()))
-    }
-
-    /// Checks that rows without a property are read as before, as far as the index depends on it.
-    fn check_defaults(&self, layout: &'static LayoutInfo, facts: &Facts, entity: &str) -> Result<()> {
-        let Some(recorded) = facts.defaults.get(&*layout.name) else { return Ok(()) };
-        let depends = |default: &str| {
-            let property = default.split_once(' ').map_or(default, |(property, _)| property);
-            depends_on(&self.schema, layout, property)
-        };
-        for (property, value) in defaults(&self.schema, layout) {
-            let Some(was) = recorded.get(&property).filter(|was| **was != value) else { continue };
-            // Index rows without the property are read with the new value, as the entities are.
-            if was.is_empty() && !depends(&property) {
-                continue;
-            }
-            let shown = |value: &str| if value.is_empty() { "nothing".to_owned() } else { format!("{value:?}") };
-            let change = format!(
-                "a row without the property `{property}` was read as {} and is read as {}",
-                shown(was),
-                shown(&value)
-            );
-            let advice = "keep the default; or, when no program has the index, drop it with `drop_index`, and `backfill` it \
-                          again";
-            return Err(self.changed(&layout.name, entity, change, advice.to_owned()));
-        }
-        Ok(())
-    }
-
-    /// Decides about recorded indexes that the struct does not have. Returns true if one of them is leaving, and the
-    /// indexes without which this program writes entities from now on.
-    fn add_missing_indexes(&self, known: &Known<'_>, change: &mut CatalogChange) -> Result<(bool, BTreeSet<String>)> {
-        let (mut waits, mut without) = (false, BTreeSet::new());
-        let Some(primary) = known.primary else { return Ok((false, without)) };
-        for record in self.catalog.indexes(primary).filter(|record| known.keeps(record)) {
-            if self.schema.layouts.iter().any(|layout| layout.name == record.name) {
-                continue;
-            }
-            let next = match record.state {
-                State::Ready if self.options.demote => {
-                    waits = true;
-                    with_state(record, State::Leaving)
-                }
-                State::Ready => {
-                    let (table, entity) = (self.schema.table().to_owned(), primary.entity.clone());
-                    let index = record.name.clone();
-                    return Err(Box::new(MissingIndexError::new(table, entity, index)).into());
-                }
-                State::Leaving if self.waited.contains(&version(record)) => {
-                    let mut record = with_state(record, State::Building);
-                    record.starts = record.starts.saturating_add(1);
-                    record
-                }
-                State::Leaving => {
-                    waits = true;
-                    continue;
-                }
-                // A backfill in progress must not end as complete: this program writes entities without a row.
-                State::Building => {
-                    let mut record = record.to_stored();
-                    record.starts = record.starts.saturating_add(1);
-                    record
-                }
-                State::Gone => continue,
-            };
-            if next.state == State::Building {
-                without.insert(next.name.clone());
-            }
-            change.updated.push(next);
-        }
-        Ok((waits, without))
     }
 
     /// Returns the ready indexes, of any entity, of which one table was deleted: their own, or that of their entities. This
@@ -883,8 +720,9 @@ impl<'a> Comparison<'a> {
 
     /// Returns what is recorded of a layout, as JSON.
     fn recorded_text(&self, layout: &LayoutInfo) -> String {
-        // Cannot fail: a layout holds only text, numbers and bools.
-        serde_json::to_string(&self.schema.recorded(layout)).unwrap_or_default()
+        // Cannot fail: a layout holds only text, numbers and bools. A value writes the names in order, whatever their order
+        // in the struct.
+        serde_json::to_value(self.schema.recorded(layout)).unwrap_or_default().to_string()
     }
 
     fn new_record(&self, layout: &LayoutInfo, entity: &str, state: State) -> Record {
@@ -896,57 +734,11 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Returns the texts of changes.
-fn joined(changes: &[LayoutChange]) -> String {
-    changes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// Checks whether a property is required in an `Option`, a variant or a struct with a default, and recorded programs write that
-/// without the property.
-fn lacks_part(leaf: &Leaf, types: &BTreeMap<String, String>, facts: &Facts, version: u32) -> bool {
-    let Some(whole) = leaf.required_in() else { return false };
-    let (own, name) = (whole.recorded(), leaf.property.name);
-    let may_be_stored = match &own.variant {
-        Some((tag, variant)) => types.get(tag).is_some_and(|tag| may_be_variant(tag, variant)),
-        None => own.properties().any(|property| types.contains_key(property)),
-    };
-    let recorded = facts.wholes.get(&version).map(|recorded| own.find(&whole.path, recorded)).unwrap_or_default();
-    let is_written = if recorded.is_empty() {
-        // A single property may have become an `Option` of an enum, which a row has by its tag.
-        let is_optional = facts.optional.get(&version).is_some_and(|optional| optional.contains(name));
-        types.contains_key(name) && (!is_optional || own.variant.is_none() && own.always.len() == 1)
-    } else {
-        recorded.iter().all(|was| was.always.contains(name))
-    };
-    may_be_stored && !is_written
-}
-
-/// Checks whether rows may have the name of a variant, given the recorded type of the tag.
-fn may_be_variant(tag: &str, variant: &str) -> bool {
-    let none = PropertyType::Variants { names: &[], is_open: false }.to_string();
-    let known = lost_variants(&none, tag);
-    known.is_empty() || known.contains(&variant)
-}
-
-/// Returns what to do about a required property that rows lack.
-fn advice_for(field: &str) -> String {
-    format!(
-        "make the field `{field}` an `Option`, or give it `#[property(default)]`; if it was renamed, keep its property with \
-         `#[property(rename = \"…\")]`; or give the rows a version, with `#[table(version = …, from = …)]`"
-    )
-}
-
-/// Name of the properties in an error, beside those of layouts.
-const PROPERTIES: &str = "properties";
-
-/// Checks that rows of the layout cannot have the keys of another entity's rows in the same table.
-fn check_collision(layout: &'static LayoutInfo, record: &ReadRecord) -> Result<()> {
-    if record.facts.dropped || !KeyPattern::of(&record.layout).may_collide(KeyPattern::of(layout)) {
-        return Ok(());
-    }
-    let (table, layout) = (layout.table.to_string(), &*layout.name);
-    let (entity, other_layout) = (record.entity.clone(), record.name.clone());
-    Err(Box::new(RowsCollideError::new(table, layout, entity, other_layout)).into())
+/// Checks whether rows of the layout can have the keys of another entity's rows in the same table.
+fn may_collide(layout: &LayoutInfo, record: &ReadRecord) -> bool {
+    record.table.eq_ignore_ascii_case(&layout.table)
+        && !record.facts.dropped
+        && KeyPattern::of(&record.layout).may_collide(KeyPattern::of(layout))
 }
 
 /// Checks whether two primary keys without kinds have the same parts, and differ in the prefix `{field}-` of one of them.
@@ -961,8 +753,9 @@ fn differ_in_implied_prefix(one: &LayoutInfo, other: &LayoutInfo) -> bool {
         && (is_implied(one, other) || is_implied(other, one))
 }
 
-fn with_state(record: &ReadRecord, state: State) -> Stored<Record> {
+fn with_state(record: &ReadRecord, state: State, restarts: bool) -> Stored<Record> {
     let mut record = record.to_stored();
     record.state = state;
+    record.starts = record.starts.saturating_add(i32::from(restarts));
     record
 }

@@ -111,7 +111,7 @@ impl DropIndex {
         loop {
             let (catalog, mut record) = self.read().await?;
             let damaged = || self.refused(format!("the record of the index `{}` is damaged", self.index));
-            let (layout, _) = record.layout().ok_or_else(damaged)?;
+            let layout = record.layout().ok_or_else(damaged)?.layout;
             record.state = match record.state {
                 State::Gone => return Ok(layout),
                 State::Ready => State::Leaving,

@@ -2,10 +2,7 @@
 
 use table_store::{Result, Row, RowRef, backend::BackendExt, unstable::limits};
 
-use super::{
-    compare::{Comparison, RecordVersion, version},
-    rows::{EntityRows, has_rows, has_table},
-};
+use super::rows::{EntityRows, has_rows, has_table};
 use crate::{
     admin::scan::{ScannedPage, SideBySide, sections},
     client::tables::{Catalog, Tables},
@@ -55,15 +52,20 @@ impl Looked {
         &Self { has_no_entity: None, first: Found::NotLooked, in_the_way: Found::NotLooked, filled: None };
 
     /// Looks up what a comparison has to know. Missing tables have no rows.
-    pub async fn look(&mut self, look: Look, tables: &Tables, compared: &Comparison<'_>) -> Result<()> {
-        let Comparison { schema, catalog, absent, .. } = *compared;
+    pub async fn look(
+        &mut self,
+        look: Look,
+        tables: &Tables,
+        (schema, catalog): (Schema, &Catalog),
+        absent: &AbsentTables,
+    ) -> Result<()> {
         match look {
             Look::ForEntities => self.has_no_entity = Some(has_no_entity(schema, tables).await?),
             Look::AtFirst => self.first = first_entity(schema, tables, catalog).await?.into(),
             Look::AtPlace => self.in_the_way = row_in_the_way(schema, tables, catalog, &absent.missing).await?.into(),
             Look::AtIndexes => {
                 let mut filled = Vec::new();
-                for layout in schema.layouts.iter().filter(|layout| compared.may_be_left(layout)) {
+                for layout in schema.layouts.iter().filter(|layout| absent.may_have_rows(schema, catalog, layout)) {
                     if !filled.contains(&&*layout.table) && has_rows(tables, &layout.table).await? {
                         filled.push(&layout.table);
                     }
@@ -110,47 +112,26 @@ impl AbsentTables {
         Ok(())
     }
 
-    pub fn is_made(&self, table: &str) -> bool {
+    /// Checks whether the table of an index was there before this program, although no record names it: it may have rows
+    /// that are older than all records.
+    pub fn may_have_rows(&self, schema: Schema, catalog: &Catalog, index: &LayoutInfo) -> bool {
+        !index.table.eq_ignore_ascii_case(schema.table())
+            && !self.is_new(&index.table)
+            && !catalog.records.iter().any(|record| record.table.eq_ignore_ascii_case(&index.table))
+    }
+
+    /// Checks whether the table did not exist before this program.
+    pub fn is_new(&self, table: &str) -> bool {
+        self.is_made(table) || self.is_missing(table)
+    }
+
+    fn is_made(&self, table: &str) -> bool {
         self.made.iter().any(|made| made.eq_ignore_ascii_case(table))
     }
 
     pub fn is_missing(&self, table: &str) -> bool {
         self.missing.iter().any(|missing| missing.eq_ignore_ascii_case(table))
     }
-}
-
-/// Returns the records whose rows are gone, as far as they matter to the entity: those of missing tables, and if the entity
-/// is not recorded as it is, those of its table and of entities with its name.
-pub async fn forgettable(tables: &Tables, compared: &Comparison<'_>) -> Result<Vec<RecordVersion>> {
-    let own = |table: &str| {
-        let mut unsliced = compared.schema.layouts.iter().filter(|layout| layout.slice.is_none());
-        unsliced.any(|layout| layout.table.eq_ignore_ascii_case(table))
-    };
-    let is_recorded = compared.recorded(&compared.schema.layouts[0]).is_some() && !compared.has_other_key();
-    let elsewhere = compared.elsewhere();
-    let mut forgettable = Vec::new();
-    for record in &compared.catalog.records {
-        let layout = &record.layout;
-        let is_gone = if !layout.is_sliced() && own(&layout.table) {
-            compared.absent.is_missing(&layout.table)
-        } else if elsewhere.iter().any(|other| version(other) == version(record))
-            || !is_recorded && record.is_of_table(compared.schema.table())
-        {
-            !has_any(tables, layout).await?
-        } else {
-            false
-        };
-        if is_gone {
-            forgettable.push(version(record));
-        }
-    }
-    Ok(forgettable)
-}
-
-/// Checks whether the table of a recorded layout exists; of a sliced one, whether there is a slice of any unit.
-async fn has_any(tables: &Tables, layout: &LayoutInfo) -> Result<bool> {
-    let names = tables.backend().list_tables(&layout.table).await?;
-    Ok(names.iter().any(|name| layout.has_table_of_any_unit(name)))
 }
 
 /// Returns a scan of these layouts, with pages of so many rows.

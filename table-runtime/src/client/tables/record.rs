@@ -17,7 +17,7 @@ use table_store::{Result, unstable::RowKeys};
 use crate::model::{
     entity::{EntityInfo, TableEntity},
     key::{KeyWriter, PartSink, Plain, kind},
-    layout::{LayoutInfo, Lifecycle, RecordedWhole},
+    layout::{LayoutInfo, Lifecycle, ReadLayout, RecordedWhole},
 };
 
 /// Version of the format of the catalog's rows.
@@ -116,9 +116,9 @@ impl Record {
         self.entity_table == other.entity_table && self.entity == other.entity
     }
 
-    /// Returns the recorded layout, and whether all of it is known; `None` if it is damaged.
-    pub fn layout(&self) -> Option<(LayoutInfo, bool)> {
-        LayoutInfo::read(serde_json::from_str(&self.layout).ok()?)
+    /// Returns the recorded layout; `None` if it is damaged.
+    pub fn layout(&self) -> Option<ReadLayout> {
+        LayoutInfo::read(&serde_json::from_str(&self.layout).ok()?)
     }
 
     pub fn facts(&self) -> Facts {

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::model::{
     entity::{self, Stored, TableEntity},
-    layout::LayoutInfo,
+    layout::{LayoutInfo, ReadLayout},
 };
 
 /// A record, with its layout and its facts as values.
@@ -25,8 +25,10 @@ pub(crate) struct ReadRecord {
     stored: Stored<Record>,
     /// The layout. If it is damaged, only its name and its table are known.
     pub layout: LayoutInfo,
-    /// False if the record is damaged, or if a newer version of this crate has written what this one does not know.
+    /// False if the record is damaged, or if the place of the rows is all that is known of an index.
     pub is_readable: bool,
+    /// False if the record is damaged, or if a newer version of this crate has written what this one does not know.
+    pub is_known: bool,
     pub facts: Facts,
 }
 
@@ -49,10 +51,12 @@ impl From<Stored<Record>> for ReadRecord {
     fn from(stored: Stored<Record>) -> Self {
         let unreadable = || {
             let (name, table) = (stored.name.clone().into(), stored.table.clone().into());
-            (LayoutInfo { name, table, ..LayoutInfo::default() }, false)
+            let layout = LayoutInfo { name, table, ..LayoutInfo::default() };
+            ReadLayout { layout, is_readable: false, is_known: false }
         };
-        let ((layout, is_readable), facts) = (stored.layout().unwrap_or_else(unreadable), stored.facts());
-        Self { stored, layout, is_readable, facts }
+        let ReadLayout { layout, is_readable, is_known } = stored.layout().unwrap_or_else(unreadable);
+        let facts = stored.facts();
+        Self { stored, layout, is_readable, is_known, facts }
     }
 }
 
@@ -195,9 +199,9 @@ impl Tables {
     /// Reads the record of a layout of the entity that is recorded under this name.
     async fn record(&self, id: &LayoutId, entity: &str) -> Result<Option<Stored<Record>>> {
         let (table, RowKeys { partition_key, row_key }) = (&*Record::INFO.layouts[0].table, id.record_keys(entity)?);
-        match self.backend().get(&table, &partition_key, &row_key, None).await {
+        match self.backend().get(table, &partition_key, &row_key, None).await {
             Err(Error::TableNotFound(_)) | Ok(None) => Ok(None),
-            Ok(Some(row)) => entity::read(&table, row.as_ref()).map(Some),
+            Ok(Some(row)) => entity::read(table, row.as_ref()).map(Some),
             Err(error) => Err(error),
         }
     }

@@ -140,13 +140,13 @@ impl<'a> OwnerReader<'a> {
         let pointer = self.index.index.as_ref().map_or([].as_slice(), |index| &index.pointer);
         let name = pointer.iter().find(|pointer| pointer.field == field).map_or(field, |pointer| &pointer.name);
         let mut properties = row.properties;
-        let value = properties.seek(name).map_err(|damage| damaged(&table, row, damage))?;
+        let value = properties.seek(name).map_err(|damage| damaged(table, row, damage))?;
         if let Some(value) = value.and_then(<T::Kind as Kind>::load) {
             return T::from_key(value).map_err(|problem| self.error(field, problem));
         }
         let found = value.map_or("nothing", |value| value.edm_type()).to_owned();
         let expected = format!("the key field `{field}` of the entity").into();
-        Err(misfit(row.id(&table), name, PropertyProblem { expected, found }))
+        Err(misfit(row.id(table), name, PropertyProblem { expected, found }))
     }
 
     /// Returns the keys, to which the next part is written.

@@ -1,12 +1,25 @@
 //! Differences between what is recorded of an entity and a program's struct, as far as stored rows depend on them.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
-use super::info::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, StoredField, WhenField};
+use table_store::unstable::{Reads, cannot_read, lost_variants, reads, reads_first_part};
+
+use super::{
+    baseline::Baseline,
+    default::{defaults, depends_on},
+    info::{Holds, IndexInfo, Layout, LayoutInfo, PartInfo, StoredField, WhenField},
+    required::{is_always_written, lacks_part},
+    whole::{Leaf, leaves},
+};
 
 /// A difference between what is recorded of an entity and what a program's struct says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutChange {
+    /// Name of the index, `key` for the primary key, or empty for the entity.
+    pub layout: String,
     pub what: Aspect,
     /// What is recorded; `None` if it is new.
     pub was: Option<String>,
@@ -42,6 +55,55 @@ pub enum Aspect {
     PointerField(String),
     Pointer(usize),
     Included(String),
+    /// The index itself.
+    Index,
+    /// The value as which a row without the property is read.
+    Default(String),
+    Property(String),
+    Type(String, TypeEffect),
+    /// A required property that rows may lack.
+    Required(String),
+    /// A property that is required in a struct or a variant, at this path, that recorded programs write without it.
+    RequiredInside(String, String),
+    /// The version of the rows, of which no program is recorded.
+    Version,
+    /// An option of the lifecycle.
+    Lifecycle,
+    WriteId,
+}
+
+/// What another type of a property does to stored rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TypeEffect {
+    /// Rows are read as before.
+    ReadsAll,
+    /// Rows with some values are not read.
+    ReadsSome,
+    /// No row is read.
+    ReadsNothing,
+    /// Rows with these variants are not read.
+    LosesVariants(Vec<String>),
+    /// The first part of a longer value would be read as the whole.
+    ReadsFirstPart,
+    /// Programs with the recorded type cannot read what this one writes.
+    IsNotRead,
+}
+
+impl TypeEffect {
+    /// Returns what the type `is` does to rows with the type `was`. Both are texts of `PropertyType`.
+    fn of(was: &str, is: &str) -> Self {
+        let lost = lost_variants(is, was);
+        if !lost.is_empty() {
+            return Self::LosesVariants(lost.into_iter().map(str::to_owned).collect());
+        }
+        match reads(is, was) {
+            _ if reads_first_part(is, was) => Self::ReadsFirstPart,
+            Reads::Nothing => Self::ReadsNothing,
+            Reads::All | Reads::Some if cannot_read(was, is) => Self::IsNotRead,
+            Reads::All => Self::ReadsAll,
+            Reads::Some => Self::ReadsSome,
+        }
+    }
 }
 
 /// One of the two keys.
@@ -97,14 +159,28 @@ impl fmt::Display for Aspect {
             Self::PointerField(name) => write!(f, "the field of the pointer's property `{name}`"),
             Self::Pointer(at) => write!(f, "the pointer's {} property", Ordinal(*at)),
             Self::Included(name) => write!(f, "the included property `{name}`"),
+            Self::Index => f.write_str("the index"),
+            Self::Default(name) => write!(f, "a row without the property `{name}`"),
+            Self::Property(name) | Self::Type(name, _) => write!(f, "the property `{name}`"),
+            Self::Required(name) => write!(f, "the required property `{name}`"),
+            Self::RequiredInside(name, path) => write!(f, "the property `{name}`, which `{path}` requires,"),
+            Self::Version => f.write_str("the version of the rows"),
+            Self::Lifecycle => f.write_str("the lifecycle"),
+            Self::WriteId => f.write_str("the property `WriteId`"),
         }
     }
 }
 
 impl fmt::Display for LayoutChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, was, is } = self;
+        let Self { what, was, is, .. } = self;
         match (was, is) {
+            (Some(was), Some(is)) if matches!(what, Aspect::Default(_)) => {
+                let value = |value: &str| if value.is_empty() { "nothing".to_owned() } else { format!("{value:?}") };
+                write!(f, "{what} was read as {} and is read as {}", value(was), value(is))
+            }
+            // The text of a type has quotation marks of its own.
+            (Some(was), Some(is)) if matches!(what, Aspect::Type(..)) => write!(f, "{what} was {was} and is {is}"),
             (Some(was), Some(is)) => write!(f, "{what} was {} and is {}", Shown(was), Shown(is)),
             (Some(was), None) => write!(f, "{what} was {} and is gone", Shown(was)),
             (None, Some(is)) => write!(f, "{what} is new: {}", Shown(is)),
@@ -120,6 +196,106 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { f.write_str("empty") } else { write!(f, "`{}`", self.0) }
     }
+}
+
+/// Returns the differences between what is recorded of an entity and what the program's struct says.
+pub fn diff(recorded: &Baseline, program: &Layout) -> Vec<LayoutChange> {
+    let fields = ComparedFields { present: program, stored: &recorded.fields };
+    let mut changes = Vec::new();
+    for layout in program.layouts {
+        let name = &*layout.name;
+        let mut found = recorded.layouts.iter().filter(|(other, _)| other == name).map(|(_, found)| found);
+        match found.next() {
+            Some(Some(was)) => changes.extend(fields.changes(was, layout)),
+            Some(None) => changes.push(LayoutChange::unreadable(name)),
+            None => changes.push(LayoutChange::new(name, Aspect::Index, None, Some(name))),
+        }
+        let defaults = if recorded.defaults.contains_key(name) { defaults(program, layout) } else { BTreeMap::new() };
+        for (place, is) in defaults {
+            let Some(was) = recorded.defaults[name].get(&place).filter(|was| **was != is) else { continue };
+            let property = place.split_once(' ').map_or(&*place, |(property, _)| property);
+            // Index rows without the property are read with the new value, as the entities are.
+            if !was.is_empty() || depends_on(program, layout, property) {
+                changes.push(LayoutChange::new(name, Aspect::Default(place.clone()), Some(was), Some(&is)));
+            }
+        }
+    }
+    for (name, _) in &recorded.layouts {
+        if program.layouts.iter().all(|layout| layout.name != **name) {
+            changes.push(LayoutChange::new(name, Aspect::Index, Some(name), None));
+        }
+    }
+    changes_of_properties(recorded, program, &mut changes);
+    let own: Vec<_> = program.lifecycle.options().collect();
+    for option in recorded.options.iter().filter(|option| !own.contains(option)) {
+        changes.push(LayoutChange::new("", Aspect::Lifecycle, Some(option), None));
+    }
+    for option in own.iter().filter(|option| !recorded.options.contains(option)) {
+        changes.push(LayoutChange::new("", Aspect::Lifecycle, None, Some(option)));
+    }
+    if let Some(was) = recorded.write_id.filter(|was| *was != program.write_id) {
+        let set = |is_set: bool| is_set.then_some("WriteId");
+        changes.push(LayoutChange::new("", Aspect::WriteId, set(was), set(program.write_id)));
+    }
+    changes
+}
+
+fn changes_of_properties(recorded: &Baseline, program: &Layout, changes: &mut Vec<LayoutChange>) {
+    let none = BTreeMap::new();
+    let types = recorded.types.as_ref().unwrap_or(&none);
+    let mut add = |what, was: Option<&str>, is: Option<&str>| changes.push(LayoutChange::new("", what, was, is));
+    let leaves = leaves(program.fields);
+    for leaf in &leaves {
+        let (name, was) = (leaf.property.name.to_owned(), types.get(leaf.property.name));
+        let is = leaf.property.edm.map(|edm| edm.to_string()).unwrap_or_default();
+        if let Some(was) = was.filter(|was| **was != is && leaf.property.edm.is_some()) {
+            add(Aspect::Type(name.clone(), TypeEffect::of(was, &is)), Some(was), Some(&is));
+        }
+        if recorded.types.is_some()
+            && let Some(path) = lacks_part(leaf, recorded)
+        {
+            add(Aspect::RequiredInside(name, path), None, Some(&is));
+        } else if is_doubtful(leaf, recorded, program) {
+            add(Aspect::Required(name), None, Some(&is));
+        } else if was.is_none() {
+            add(Aspect::Property(name), None, Some(&is));
+        }
+    }
+    for (name, was) in types {
+        if program.properties().all(|property| property.name != name) {
+            add(Aspect::Property(name.clone()), Some(was), None);
+        }
+    }
+    if recorded.types.is_none() {
+        add(Aspect::Version, None, Some(&program.version.to_string()));
+    }
+}
+
+/// Checks whether a property is required, and rows may lack it.
+fn is_doubtful(leaf: &Leaf, recorded: &Baseline, program: &Layout) -> bool {
+    // In an `Option` or a variant, the property is required in the rows that have the others.
+    let is_unrecorded_part = leaf.required_in().is_some() && recorded.types.is_none();
+    // A field of the key is read from the key.
+    let is_read_from_key = || {
+        let mut parts = program.layouts[0].parts();
+        parts.any(|part| part.field == leaf.property.field && !part.is_lossy())
+    };
+    let may_be_missing = leaf.is_required() && !is_always_written(leaf.property.name, recorded);
+    (may_be_missing || is_unrecorded_part) && !is_read_from_key()
+}
+
+/// Returns the names of what differs between a struct and one that another program has recorded: variants of `Aspect` and
+/// of `TypeEffect`.
+pub fn changed_aspects(recorded: &Layout, program: &Layout) -> BTreeSet<String> {
+    let name = |shown: String| shown.split('(').next().unwrap_or_default().to_owned();
+    let names = |change: LayoutChange| {
+        let effect = match &change.what {
+            Aspect::Type(_, effect) => Some(format!("{effect:?}")),
+            _ => None,
+        };
+        [format!("{:?}", change.what)].into_iter().chain(effect).map(name)
+    };
+    diff(&Baseline::of(recorded), program).into_iter().flat_map(names).collect()
 }
 
 /// The fields of an entity and the recorded ones, by which a renamed field is distinguished from another one. Rows do not
@@ -145,10 +321,23 @@ impl ComparedFields<'_> {
     /// Returns the differences between a recorded layout and one of the program's.
     pub fn changes(&self, was: &LayoutInfo, is: &LayoutInfo) -> Vec<LayoutChange> {
         let is = self.present.recorded(is);
-        let mut changes = Changes(Vec::new());
+        let mut changes = Changes { layout: &is.name, all: Vec::new() };
+        // A new field has to be compared too.
+        let LayoutInfo {
+            name: _,
+            table,
+            partition_prefix: _,
+            partition: _,
+            row_prefix: _,
+            row: _,
+            separator,
+            kind,
+            index,
+            slice,
+        } = was;
         // The service ignores case in the names of tables.
-        if !was.table.eq_ignore_ascii_case(&is.table) {
-            changes.add(Aspect::Table, Some(&was.table), Some(&is.table));
+        if !table.eq_ignore_ascii_case(&is.table) {
+            changes.add(Aspect::Table, Some(table), Some(&is.table));
         }
         let keys = was.keys().into_iter().zip(is.keys());
         for (key, ((was_prefix, was), (is_prefix, is))) in [Key::Partition, Key::Row].into_iter().zip(keys) {
@@ -160,40 +349,44 @@ impl ComparedFields<'_> {
                 }
             }
         }
-        changes.compare(Aspect::Separator, was.separator, is.separator);
-        changes.compare(Aspect::Kind, was.kind.as_ref(), is.kind.as_ref());
-        let [slice, own_slice] = [&was.slice, &is.slice].map(Option::as_ref);
+        changes.compare(Aspect::Separator, *separator, is.separator);
+        changes.compare(Aspect::Kind, kind.as_ref(), is.kind.as_ref());
+        let [slice, own_slice] = [slice, &is.slice].map(Option::as_ref);
         changes.compare(Aspect::SliceUnit, slice.map(|slice| slice.unit), own_slice.map(|slice| slice.unit));
         if let Some((was, is)) = slice.zip(own_slice).filter(|(was, is)| !self.are_same(&was.field, &is.field)) {
             changes.add(Aspect::SliceField, Some(&was.field), Some(&is.field));
         }
-        match (&was.index, &is.index) {
+        match (index, &is.index) {
             (Some(was), Some(is)) => self.compare_indexes(was, is, &mut changes),
             (None, None) => {}
             // An index has the name of an index.
-            _ => changes.0.push(LayoutChange::UNKNOWN),
+            _ => changes.all.push(LayoutChange::unreadable(&is.name)),
         }
-        changes.0
+        changes.all
     }
 
     /// Compares two parts. A field that is stored as a property is compared by the property's name, on which its index rows
     /// depend, and any other field by its own name.
-    fn compare_parts(&self, (key, at): (Key, usize), was: &PartInfo, is: &PartInfo, changes: &mut Changes) {
-        match (&was.property, &is.property) {
+    fn compare_parts(&self, (key, at): (Key, usize), was: &PartInfo, is: &PartInfo, changes: &mut Changes<'_>) {
+        // A new field has to be compared too. What delimits a part follows from its type and its encoding.
+        let PartInfo { field, kind, encoding, property, self_delimiting: _, each, example: _ } = was;
+        match (property, &is.property) {
             (Some(was), Some(is)) => changes.compare(Aspect::PartProperty(key, at), Some(was), Some(is)),
             // A field of the primary key has no property here.
-            _ if self.are_same(&was.field, &is.field) => {}
-            _ => changes.add(Aspect::PartField(key, at), Some(&was.field), Some(&is.field)),
+            _ if self.are_same(field, &is.field) => {}
+            _ => changes.add(Aspect::PartField(key, at), Some(field), Some(&is.field)),
         }
-        changes.compare(Aspect::PartKind(key, at), Some(&was.kind), Some(&is.kind));
-        changes.compare(Aspect::PartEncoding(key, at), Some(&was.encoding), Some(&is.encoding));
-        changes.compare(Aspect::PartEach(key, at), Some(was.each), Some(is.each));
+        changes.compare(Aspect::PartKind(key, at), Some(kind), Some(&is.kind));
+        changes.compare(Aspect::PartEncoding(key, at), Some(encoding), Some(&is.encoding));
+        changes.compare(Aspect::PartEach(key, at), Some(*each), Some(is.each));
     }
 
-    fn compare_indexes(&self, was: &IndexInfo, is: &IndexInfo, changes: &mut Changes) {
-        changes.compare(Aspect::Scope, Some(was.scope), Some(is.scope));
-        changes.compare(Aspect::Unique, Some(was.unique), Some(is.unique));
-        changes.compare(Aspect::Holds, Some(was.holds), Some(is.holds));
+    fn compare_indexes(&self, was: &IndexInfo, is: &IndexInfo, changes: &mut Changes<'_>) {
+        // A new field has to be compared too.
+        let IndexInfo { scope, unique, when: _, holds, pointer: _, included: _, values: _ } = was;
+        changes.compare(Aspect::Scope, Some(*scope), Some(is.scope));
+        changes.compare(Aspect::Unique, Some(*unique), Some(is.unique));
+        changes.compare(Aspect::Holds, Some(*holds), Some(is.holds));
         let path = |index: &'_ IndexInfo| index.when.as_ref().map(|when| when.path.clone());
         changes.compare(Aspect::Predicate, path(was), path(is));
         if let (Some(was), Some(is)) = (&was.when, &is.when) {
@@ -204,7 +397,11 @@ impl ComparedFields<'_> {
                     }
                     (Some(was), Some(is)) if self.are_same(&was.field, &is.field) => {}
                     (was, is) => {
-                        changes.add(Aspect::Argument(at), was.map(|field| &*field.field), is.map(|field| &*field.field))
+                        changes.add(
+                            Aspect::Argument(at),
+                            was.map(|field| &*field.field),
+                            is.map(|field| &*field.field),
+                        );
                     }
                 }
             }
@@ -238,23 +435,33 @@ impl LayoutChange {
         }
     }
 
-    /// The record cannot be read.
-    pub const UNKNOWN: Self = Self { what: Aspect::Record, was: None, is: None };
+    fn new(layout: &str, what: Aspect, was: Option<&str>, is: Option<&str>) -> Self {
+        let [was, is] = [was, is].map(|value| value.map(str::to_owned));
+        Self { layout: layout.to_owned(), what, was, is }
+    }
+
+    /// The record of a layout cannot be read.
+    pub fn unreadable(layout: &str) -> Self {
+        Self::new(layout, Aspect::Record, None, None)
+    }
 }
 
-struct Changes(Vec<LayoutChange>);
+/// The changes of one layout.
+struct Changes<'a> {
+    layout: &'a str,
+    all: Vec<LayoutChange>,
+}
 
-impl Changes {
+impl Changes<'_> {
     fn add(&mut self, what: Aspect, was: Option<&str>, is: Option<&str>) {
-        let [was, is] = [was, is].map(|value| value.map(str::to_owned));
-        self.0.push(LayoutChange { what, was, is });
+        self.all.push(LayoutChange::new(self.layout, what, was, is));
     }
 
     /// Adds a change if the values differ.
     fn compare<T: PartialEq + ToString>(&mut self, what: Aspect, was: Option<T>, is: Option<T>) {
         if was != is {
             let [was, is] = [was, is].map(|value| value.map(|value| value.to_string()));
-            self.0.push(LayoutChange { what, was, is });
+            self.add(what, was.as_deref(), is.as_deref());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use table_store::unstable::PropertyName;
 
 /// Returns the text.
+#[allow(clippy::ptr_arg, reason = "a constant cannot dereference it")]
 pub const fn text<'a>(of: &'a Cow<'static, str>) -> &'a str {
     match of {
         Cow::Borrowed(text) => text,
@@ -13,6 +14,7 @@ pub const fn text<'a>(of: &'a Cow<'static, str>) -> &'a str {
 }
 
 /// Returns the items of a list.
+#[allow(clippy::ptr_arg, reason = "a constant cannot dereference it")]
 pub const fn items<'a, T: Clone>(list: &'a Cow<'static, [T]>) -> &'a [T] {
     match list {
         Cow::Borrowed(items) => items,

@@ -1,4 +1,14 @@
-//! Descriptions of an entity's layouts, which the derive writes.
+//! Descriptions of an entity's layouts, which the derive writes, and the catalog records.
+//!
+//! An option of an index has these places, besides the code that does what it says:
+//!
+//! 1. `table-derive/src/model/index.rs` reads it;
+//! 2. `table-derive/src/check/indexes.rs` says with what it cannot be combined;
+//! 3. `table-derive/src/expand/indexes.rs` writes it to [`IndexInfo`];
+//! 4. [`IndexInfo`] has it, and `IndexInfo::UNKNOWN`;
+//! 5. `change.rs` compares it, and `Aspect` names it;
+//! 6. `tests/tests/searches/changes.rs` has two versions of a struct that differ in it;
+//! 7. `table-cli/src/derive/recorded.rs` prints it.
 
 use std::{any, borrow::Cow, fmt};
 

@@ -3,11 +3,11 @@
 use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use serde::Deserialize as _;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     info::{Holds, IndexInfo, Layout, LayoutInfo, StoredField},
-    slice::{SliceUnit, is_table_of},
+    slice::{SliceInfo, SliceUnit, is_table_of},
 };
 
 /// State of a layout, as the catalog records it.
@@ -52,18 +52,25 @@ pub fn is_in_key(primary: Option<&LayoutInfo>, field: &str) -> bool {
 }
 
 impl LayoutInfo {
-    /// Reads a recorded layout. The result is false beside it if the record has something that this version of the crate
-    /// does not know: a newer one has written it. `None` if it is damaged.
-    pub fn read(recorded: Value) -> Option<(Self, bool)> {
-        if let Ok(layout) = serde_json::from_value::<Self>(recorded.clone()) {
+    /// Reads a recorded layout; `None` if it is damaged.
+    pub fn read(recorded: &Value) -> Option<ReadLayout> {
+        if let Ok(layout) = Self::deserialize(recorded) {
             let known = serde_json::to_value(&layout).unwrap_or_default();
-            return Some((layout, is_known(&recorded, &known)));
+            return Some(ReadLayout { layout, is_readable: true, is_known: is_known(recorded, &known) });
         }
-        // What is not known of an index must not hide where its rows are.
-        let mut place = Map::deserialize(recorded).ok()?;
-        place.remove("index")?;
-        let layout = serde_json::from_value(place.into()).ok()?;
-        Some((Self { index: Some(IndexInfo::UNKNOWN), ..layout }, false))
+        // What is not known of an index or of slices must not hide where the rows are.
+        let mut place = recorded.as_object()?.clone();
+        let [index, slice] = ["index", "slice"].map(|key| place.remove(key).filter(|value| !value.is_null()));
+        let mut layout: Self = serde_json::from_value(place.into()).ok()?;
+        let mut is_readable = true;
+        layout.index = index.map(|index| {
+            serde_json::from_value(index).unwrap_or_else(|_| {
+                is_readable = false;
+                IndexInfo::UNKNOWN
+            })
+        });
+        layout.slice = slice.map(|slice| serde_json::from_value(slice).unwrap_or(SliceInfo::UNKNOWN));
+        Some(ReadLayout { layout, is_readable, is_known: false })
     }
 
     /// Returns what is recorded of the layout: the fields of an index have the properties that store them, on which its
@@ -108,11 +115,25 @@ impl LayoutInfo {
     }
 }
 
+/// A layout that was read from its record.
+#[derive(Clone, Debug)]
+pub struct ReadLayout {
+    pub layout: LayoutInfo,
+    /// False if the place of the rows is all that is known of an index.
+    pub is_readable: bool,
+    /// False if the record has something else that this version of the crate does not know: a newer one wrote it.
+    pub is_known: bool,
+}
+
 /// Checks whether all that is recorded was read.
 fn is_known(recorded: &Value, read: &Value) -> bool {
     match (recorded, read) {
         (Value::Object(recorded), Value::Object(read)) => {
             recorded.iter().all(|(name, value)| read.get(name).map_or(value.is_null(), |read| is_known(value, read)))
+        }
+        // A field of a predicate may be recorded as an object or by its name.
+        (Value::Object(recorded), Value::String(_)) => {
+            recorded.iter().all(|(name, value)| name == "field" || value.is_null())
         }
         (Value::Array(recorded), Value::Array(read)) => {
             recorded.iter().zip(read).all(|(one, other)| is_known(one, other))
@@ -123,6 +144,8 @@ fn is_known(recorded: &Value, read: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -130,9 +153,32 @@ mod tests {
         let newer = r#"{"name": "tag", "table": "posts", "partition_prefix": "", "partition": [], "row_prefix": "tag-", "row":
             [{"field": "tag", "kind": "text", "encoding": "plain", "self_delimiting": false}],
             "index": {"scope": "EachElement", "holds": "Elements"}}"#;
-        let (read, is_known) = LayoutInfo::read(serde_json::from_str(newer)?).expect("a layout");
-        assert!(!is_known && read.index.is_some());
-        assert_eq!((&*read.table, &*read.row_prefix, read.row.len()), ("posts", "tag-", 1));
+        let read = LayoutInfo::read(&serde_json::from_str(newer)?).expect("a layout");
+        assert!(!read.is_known && !read.is_readable && read.layout.index.is_some());
+        assert_eq!((&*read.layout.table, &*read.layout.row_prefix, read.layout.row.len()), ("posts", "tag-", 1));
         Ok(())
+    }
+
+    #[test]
+    fn what_a_newer_version_adds_is_noticed_and_hides_nothing_else() {
+        let known = json!({
+            "name": "tag", "table": "posts", "partition": [{"field": "tag", "kind": "text", "encoding": "plain",
+            "self_delimiting": false}], "row_prefix": "tag-", "slice": {"field": "at", "unit": "day"},
+            "index": {"scope": "CrossPartition", "holds": "Pointer", "when": {"path": "f", "fields": ["a", {"field": "b"}]}},
+        });
+        let read = LayoutInfo::read(&known).expect("a layout");
+        assert!(read.is_known && read.is_readable);
+        for place in ["", "/partition/0", "/slice", "/index", "/index/when", "/index/when/fields/1"] {
+            let mut newer = known.clone();
+            newer.pointer_mut(place).expect("a place")["newer"] = json!(true);
+            let read = LayoutInfo::read(&newer).expect("a layout");
+            assert!(!read.is_known && read.is_readable, "{place}");
+        }
+        let mut newer = known.clone();
+        newer["slice"]["unit"] = json!("hour");
+        let read = LayoutInfo::read(&newer).expect("a layout");
+        assert!(!read.is_known && read.is_readable && read.layout.is_sliced() && read.layout.index.is_some());
+        assert!(read.layout.has_table_of_any_unit("posts2026010100"));
+        assert!(LayoutInfo::read(&json!({"name": "tag"})).is_none());
     }
 }

@@ -11,7 +11,6 @@ use table_store::{
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SliceInfo {
     /// Field that holds the time.
-    #[serde(default)]
     pub field: Cow<'static, str>,
     /// Period that a slice holds.
     pub unit: SliceUnit,
@@ -61,6 +60,9 @@ pub fn is_table_of(name: &str, table: &str, is_sliced: bool) -> bool {
 }
 
 impl SliceInfo {
+    /// Slices of which nothing is known.
+    pub(super) const UNKNOWN: Self = Self { field: Cow::Borrowed(""), unit: SliceUnit::Day };
+
     /// Returns the rule that slices by a field of the type `T`, whose kind is `K`.
     #[doc(hidden)]
     pub const fn of<T, K: SliceBy<T>>(field: &'static str, unit: SliceUnit) -> Self {

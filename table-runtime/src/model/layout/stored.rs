@@ -113,12 +113,6 @@ pub fn decisive(parts: Parts, own: Parts) -> impl Iterator<Item = &'static Prope
     parts.iter().zip(own).filter(move |(_, own)| own.is_always || is_long).map(|(part, _)| part)
 }
 
-/// Checks whether two fields, by their paths, are in the same struct or variant of the entity.
-pub fn are_siblings(one: &str, other: &str) -> bool {
-    let within = |path| str::rsplit_once(path, '.').map(|(within, _)| within);
-    one != other && within(one).is_some() && within(one) == within(other)
-}
-
 /// Returns the two pieces with `between` in the middle, unless one is empty. The text is kept for the rest of the program,
 /// as often as there are different names.
 pub fn joined(outer: &'static str, between: char, inner: &'static str) -> &'static str {

@@ -24,21 +24,10 @@ impl SliceInfo {
         of(&layout.partition).map(part(true)).or_else(|| of(&layout.row).map(part(false)))
     }
 
-    /// Returns the rest of a key from this part on; `None` if a part before it is incomplete.
-    pub(crate) fn begun_by<'k>(&self, layout: &LayoutInfo, part: TimePart, key: &'k str) -> Option<&'k str> {
-        let (prefix, parts) = if part.in_partition {
-            (&layout.partition_prefix, &layout.partition)
-        } else {
-            (&layout.row_prefix, &layout.row)
-        };
-        // No part contains its own delimiter.
-        segments::skip(key.strip_prefix(&**prefix)?, &parts[..part.number], layout.separator).ok()
-    }
-
     fn time(&self, layout: &LayoutInfo, partition_key: &str, row_key: &str) -> Option<Ticks> {
         let part = self.place(layout)?;
         let key = if part.in_partition { partition_key } else { row_key };
-        let (digits, _) = part.digits(self.begun_by(layout, part, key)?)?;
+        let (digits, _) = part.digits(part.begun_by(layout, key)?)?;
         part.time(digits)
     }
 }
@@ -53,6 +42,13 @@ pub struct TimePart {
 }
 
 impl TimePart {
+    /// Returns the rest of a key from this part on; `None` if a part before it is incomplete.
+    pub fn begun_by<'k>(self, layout: &LayoutInfo, key: &'k str) -> Option<&'k str> {
+        let (prefix, parts) = layout.keys()[usize::from(!self.in_partition)];
+        // No part contains its own delimiter.
+        segments::skip(key.strip_prefix(prefix)?, &parts[..self.number], layout.separator).ok()
+    }
+
     /// Splits a text into the digits with which it begins and the rest.
     #[allow(clippy::unused_self, reason = "same call as `time`")]
     pub fn digits(self, text: &str) -> Option<(u64, &str)> {

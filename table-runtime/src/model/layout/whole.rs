@@ -224,6 +224,7 @@ fn exists(name: PropertyName<'_>, ty: Option<PropertyType>) -> Condition {
 }
 
 /// A property of an entity, and the wholes around it.
+#[derive(Clone, Debug)]
 pub struct Leaf {
     /// The property, with its whole name and path.
     pub property: PropertyInfo,

@@ -235,7 +235,7 @@ impl Described for RecordedRows {
             (layout.table.to_string(), layout.index.as_ref().map(|index| (layout.name.clone(), index.holds)))
         });
         let holds = index.as_ref().map_or(Holds::Pointer, |(_, holds)| *holds);
-        RowPlace { index: index.map(|(name, _)| name.into()), table: table.into(), holds, is_same_partition: false }
+        RowPlace { index: index.map(|(name, _)| name), table: table.into(), holds, is_same_partition: false }
     }
 
     fn entity_id(&self, layout: usize, keys: &RowKeys) -> RowId {

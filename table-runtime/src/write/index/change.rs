@@ -134,19 +134,19 @@ impl<'a> Change<'a> {
         for layout in write.in_transaction().filter(|layout| schema.holds(*layout) != Holds::List) {
             let table = &schema.layouts[layout].table;
             for LoadedRow { keys, .. } in self.removed(layout) {
-                if let Some(condition) = condition_of_owner(read.get(&table, keys), entity) {
+                if let Some(condition) = condition_of_owner(read.get(table, keys), entity) {
                     operations.push(IndexOperation { layout, keys, action: Action::Delete(condition) });
                 }
             }
             for new in self.added(layout) {
-                let stale = match read.get(&table, &new.keys) {
+                let stale = match read.get(table, &new.keys) {
                     Some(ReadRow::Stale(etag)) => Some(etag),
                     _ => None,
                 };
                 operations.push(IndexOperation { layout, keys: &new.keys, action: write.put_row(new, stale) });
             }
             for new in self.altered(schema, layout) {
-                let row = read.get(&table, &new.keys);
+                let row = read.get(table, &new.keys);
                 let action = match (row, condition_of_owner(row, entity)) {
                     (None, _) => Action::Upsert(write.index_properties(new)),
                     (Some(ReadRow::Missing), _) => Action::Insert(write.index_properties(new)),

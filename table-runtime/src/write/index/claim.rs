@@ -83,7 +83,7 @@ impl Write {
             let mut answer = self.send(&insert).await?;
             // If the value is not reserved now, the claim shows who has it: also this write, if an answer was lost.
             if !matches!(answer, WriteAnswer::Done(Some(_)))
-                && let Some(claim) = self.get(&table, &row.keys).await?
+                && let Some(claim) = self.get(table, &row.keys).await?
             {
                 let owner = self.schema.owner(row.layout, claim.as_ref())?;
                 if owner == *entity && self.has_own_id(&claim) {
@@ -238,7 +238,7 @@ impl Write {
     async fn restore_properties(&self, found: &FoundEntity, row: WrittenRow) -> Option<WrittenRow> {
         let table = &self.schema.layouts[row.layout].table;
         let present = found.encoded.row(row.layout, &row.keys)?;
-        let stored = self.get(&table, &row.keys).await.ok()??;
+        let stored = self.get(table, &row.keys).await.ok()??;
         if stored.etag != row.etag || self.schema.has_properties(row.layout, &stored.properties, &present.properties) {
             return None;
         }
@@ -255,7 +255,7 @@ impl Write {
         let mut delays = pacing::delays();
         loop {
             let found = self.entity(owner).await?;
-            let stored = self.get(&table, &row.keys).await?;
+            let stored = self.get(table, &row.keys).await?;
             let has = |found: &FoundEntity| found.encoded.has(row.layout, &row.keys);
             if stored.is_none_or(|stored| stored.etag != row.etag) || found.as_ref().is_some_and(has) {
                 return Ok(());

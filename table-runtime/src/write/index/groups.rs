@@ -279,8 +279,8 @@ impl Planned<'_> {
     fn clash(&self, planned: &[Planned<'_>], layout: usize, at: &RowKeys) -> Error {
         let table = &self.write.schema.layouts[layout].table;
         let others = planned.iter().filter(|other| other.keys != self.keys);
-        let other = others.into_iter().find(|other| other.unique_layout(&table, at).is_some());
-        match (self.unique_layout(&table, at), other) {
+        let other = others.into_iter().find(|other| other.unique_layout(table, at).is_some());
+        match (self.unique_layout(table, at), other) {
             (Some(layout), Some(other)) => {
                 let (entity, owner) = if self.change.adds(layout, at) { (self, other) } else { (other, self) };
                 self.write.violation(layout, at, entity.keys, (owner.keys, Standing::Visible))

@@ -79,7 +79,7 @@ impl Write {
             return Ok(Some(WrittenRow { layout, keys, etag }));
         }
         let table = &schema.layouts[layout].table;
-        let Some(claim) = self.get(&table, &keys).await? else { return Ok(None) };
+        let Some(claim) = self.get(table, &keys).await? else { return Ok(None) };
         if schema.owner(layout, claim.as_ref())? != *owner {
             return Ok(None);
         }

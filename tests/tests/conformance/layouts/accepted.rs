@@ -38,6 +38,8 @@ crate::conformance! {
     a_program_without_a_built_index_is_refused_when_its_lease_is_renewed
     a_record_that_cannot_be_read_frees_no_place
     an_index_of_a_newer_version_keeps_its_place
+    slices_of_a_newer_version_keep_their_place
+    a_part_of_a_newer_version_is_refused_and_keeps_its_partition
 }
 
 /// A number whose default is another one.
@@ -640,5 +642,23 @@ async fn an_index_of_a_newer_version_keeps_its_place(store: &Store) -> Result<()
     let refused = store.again().create::<kiosk::Kiosk>().await;
     ensure!(matches!(&refused, Err(Error::RowsCollide(error)) if error.entity == "Shop"), "{refused:?}");
     store.again().create::<brand::Brand>().await?;
+    Ok(())
+}
+
+async fn slices_of_a_newer_version_keep_their_place(store: &Store) -> Result<()> {
+    store.tables.create::<sliced::Line>().await?;
+    store.tables.insert(&sliced::Line { source: "a".into(), at: time::OffsetDateTime::UNIX_EPOCH }).await?;
+    record(store, "lines lines Line key", |layout| layout.replace("\"month\"", "\"hour\"")).await?;
+    is_refused::<sliced::Line>(store, "key", &["newer version"]).await?;
+    record(store, "lines lines Line key", |_| "{".to_owned()).await?;
+    is_refused::<sliced::Line>(store, "key", &["damaged"]).await
+}
+
+async fn a_part_of_a_newer_version_is_refused_and_keeps_its_partition(store: &Store) -> Result<()> {
+    store.tables.create::<user::User>().await?;
+    record(store, "users users User key", |layout| layout.replace("\"kind\"", "\"collation\":\"de\",\"kind\"")).await?;
+    is_refused::<user::User>(store, "key", &["newer version"]).await?;
+    let inventory = store.again().inventory().await?;
+    ensure!(inventory.entities[0].primary().is_some(), "{inventory:?}");
     Ok(())
 }

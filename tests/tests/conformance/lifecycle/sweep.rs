@@ -129,7 +129,7 @@ async fn a_sweep_of_some_partitions_removes_no_others(store: &Store) -> Result<(
     let swept = inventory.sweep(&tables, recorded).partitions("u15".."u20").await?;
     assert_eq!(swept.removed, 5);
     for table in [&*Latch::INFO.layouts[0].table, &*Session::INFO.layouts[0].table] {
-        let partitions = store.rows(&table).await?.into_iter().map(|row| row.partition_key);
+        let partitions = store.rows(table).await?.into_iter().map(|row| row.partition_key);
         // Rows of an index in the table have other partitions.
         let left: BTreeSet<_> = partitions.filter(|key| key.starts_with('u')).collect();
         let expected = (0..10).chain(20..30).map(|id| format!("u{id:02}"));

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use table_store::Value;
 
-use crate::model::layout::{Holds, Layout, LayoutInfo, absence_name, leaves};
+use super::{
+    info::{Holds, Layout, LayoutInfo},
+    whole::{absence_name, leaves},
+};
 
 /// Returns what a row without a property is read as, for each property that rows of the index depend on or hold: the type
 /// and the text of the value, or an empty text for nothing. Properties that every row has are left out.
-pub(super) fn defaults(entity: &Layout, layout: &LayoutInfo) -> BTreeMap<String, String> {
+pub fn defaults(entity: &Layout, layout: &LayoutInfo) -> BTreeMap<String, String> {
     let Some(index) = &layout.index else { return BTreeMap::new() };
     let of_index =
         |property: &str| index.holds == Holds::Copy || index.includes(property) || depends_on(entity, layout, property);
@@ -29,7 +32,7 @@ pub(super) fn defaults(entity: &Layout, layout: &LayoutInfo) -> BTreeMap<String,
 }
 
 /// Checks whether the keys of the index's rows, or whether there is a row, depend on a property.
-pub(super) fn depends_on(entity: &Layout, layout: &LayoutInfo, property: &str) -> bool {
+pub fn depends_on(entity: &Layout, layout: &LayoutInfo, property: &str) -> bool {
     let when = layout.index.as_ref().and_then(|index| index.when.as_ref());
     let parts = layout.parts().map(|part| &*part.field);
     let mut fields = parts.chain(when.into_iter().flat_map(|when| when.fields.iter().map(|field| &*field.field)));
