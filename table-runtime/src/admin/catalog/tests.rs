@@ -271,6 +271,11 @@ async fn places() -> Result<()> {
     store.0.insert(&row).await?;
     store.0.migrate::<plain::Item, elsewhere::Item>().await.expect_err("the new place has a row");
     has_decided(&["NewPlace Refuse"]);
+    // The rows in the way may be those of another entity's index, which nobody should delete.
+    let store = Store::with::<here::Item>().await?;
+    store.0.insert(&here::Item { group: "a".into(), id: 1, name: "b".into() }).await?;
+    let collides = store.0.create::<names::Name>().for_migration().await;
+    assert!(matches!(collides, Err(Error::RowsCollide(_))), "{collides:?}");
     Ok(())
 }
 

@@ -29,7 +29,7 @@ pub struct RecordedEntity {
     /// The primary key, which is missing if its record is damaged, and then the indexes in the order of their names.
     pub layouts: Vec<LayoutInfo>,
     /// The states of the layouts, by their names.
-    pub states: BTreeMap<String, LayoutState>,
+    pub(super) states: BTreeMap<String, LayoutState>,
     /// Types of the properties by the version of the rows and the name of the property, such as `Edm.Int32 in 0..=255`.
     pub properties: BTreeMap<u32, BTreeMap<String, String>>,
     /// The property with the time from which on the entity is absent.

@@ -40,6 +40,7 @@ crate::conformance! {
     an_index_of_a_newer_version_keeps_its_place
     slices_of_a_newer_version_keep_their_place
     a_part_of_a_newer_version_is_refused_and_keeps_its_partition
+    the_partition_of_a_newer_version_is_no_part_of_others
 }
 
 /// A number whose default is another one.
@@ -155,6 +156,7 @@ versions! {
     kiosk: Kiosk [name = "Kiosks"] #[index(name, unique, table = "Names", prefix = "shop-")] {
         #[partition_key] #[row_key] id: u32, name: String
     }
+    board: Board [name = "Users", partition = "board"] { #[row_key(prefix = "id-")] id: u32, name: String }
     shop_without: Shop [name = "Shops"] { #[partition_key] #[row_key] id: u32, name: String }
     meanwhile: User [name = "Meanwhile"] { #[partition_key] #[row_key] id: u32, team: String, name: String }
 }
@@ -660,5 +662,20 @@ async fn a_part_of_a_newer_version_is_refused_and_keeps_its_partition(store: &St
     is_refused::<user::User>(store, "key", &["newer version"]).await?;
     let inventory = store.again().inventory().await?;
     ensure!(inventory.entities[0].primary().is_some(), "{inventory:?}");
+    Ok(())
+}
+
+async fn the_partition_of_a_newer_version_is_no_part_of_others(store: &Store) -> Result<()> {
+    let tables = program(store);
+    tables.create::<user::User>().and::<board::Board>().await?;
+    tables.insert(&user(1)).await?;
+    tables.insert(&board::Board { id: 2, name: "notes".into() }).await?;
+    record(store, "users users Board key", |layout| layout.replace("\"kind\"", "\"collation\":\"de\",\"kind\""))
+        .await?;
+    let convert = |user: user::User| meanwhile::User { id: user.id, team: user.team, name: user.name };
+    assert_eq!(program(store).migrate_with(convert).await?.entities, 1, "the board has keys of the same shape");
+    assert_eq!(program(store).drop_moved::<user::User>().await?.rows, 1);
+    let left = store.rows("Users").await?;
+    assert_eq!(left.iter().map(|row| &*row.partition_key).collect::<Vec<_>>(), ["board"]);
     Ok(())
 }
