@@ -16,70 +16,18 @@ use std::{
     task::{Context, Poll},
 };
 
-use crate::{
-    BoxedRows, Point, Result, Rows, Stored, Tables, Transaction, filter::Column, jobs::Create,
-    model::property::shape::NoParts, types::OwnedView,
-};
+// Exported here, so that messages name them by a path of `table_runtime`.
+pub use table_model::hints::{Absent, Compare, Compute, NotAValue, Order, TextSearch, Unset};
+use table_model::unstable::{functions, hints, names};
+
+use crate::{BoxedRows, Point, Result, Rows, Stored, Tables, Transaction, jobs::Create, types::OwnedView};
 
 /// The type that implements none of the traits of hints.
 #[derive(Debug)]
 pub enum TableStorage {}
 
-/// Defines the traits whose messages the compiler prints.
-macro_rules! hints {
-    ($($hint:ident: $message:literal, $label:literal $(, $note:literal)*;)*) => {$(
-        #[diagnostic::on_unimplemented(message = $message, label = $label $(, note = $note)*)]
-        pub trait $hint {}
-    )*};
-}
-
-/// Defines names of a type.
-macro_rules! names {
-    (@ [$($parameters:tt)*] $of:ty, $hint:ident: $($name:ident),+) => {
-        #[doc(hidden)]
-        #[allow(clippy::should_implement_trait, clippy::iter_not_returning_iterator, reason = "it cannot be called")]
-        impl<$($parameters)*> $of
-        where
-            for<'never> $of: $hint,
-        {
-            $(pub const fn $name(&self) {})+
-        }
-    };
-    ($parameters:tt $of:ty { $($hint:ident: $($name:ident),+;)+ }) => {
-        $(names! { @ $parameters $of, $hint: $($name),+ })+
-    };
-}
-
-/// Defines functions of the type around it. The number of arguments counts: the compiler reports another one as well.
-///
-/// The visibility, the hint and the body are arguments, because the compiler then points at the line of the invocation, and not
-/// into this macro.
-macro_rules! functions {
-    // The compiler does not know the returned type, and says nothing about what follows.
-    (@ $public:tt $hint:tt $body:tt $name:ident($($argument:tt),*)) => {
-        functions! { @ $public $hint $body $name<Unknown>($($argument),*) -> Unknown }
-    };
-    (@ [$($public:tt)+] [$($hint:tt)+] [$($body:tt)+] $name:ident<$type:ident>($($argument:tt),*) -> $returned:ty) => {
-        #[doc(hidden)]
-        #[allow(clippy::should_implement_trait, reason = "it cannot be called")]
-        $($public)+ fn $name<$type>(&mut self $(, $argument: impl Sized)*) -> $returned
-        where
-            Self: Sized,
-            for<'never> Self: $($hint)+,
-        $($body)+
-    };
-    // A call of a function with `<T>` may name a type: `query::<Post>()`.
-    ($public:tt $body:tt $($hint:tt $($name:ident$(<$type:ident>)?($($argument:tt),*)$( -> $returned:ty)?),+;)+) => {
-        $($(functions! { @ $public $hint $body $name$(<$type>)?($($argument),*)$( -> $returned)? })+)+
-    };
-}
-
 hints! {
     // What the store does not do.
-    Order: "rows come in the order of their keys, and in no other", "a query cannot choose the order",
-        "descending: put `reverse` on the key part, or `reverse_time` for newest first: `#[row_key(reverse_time)]`, \
-         `#[index(amount, reverse, …)]`",
-        "by another field: put `#[index(field, …)]` on it and query `by_field(…)`, or sort the `Vec` that `all` returns";
     LastRow: "rows are read in one direction", "not a way to run a query",
         "put `reverse` on the key part, or `reverse_time` on a time, and write `.first(&tables).await?`",
         "of a short range: the last of the `Vec` that `.all(&tables).await?` returns";
@@ -96,14 +44,6 @@ hints! {
         "entities that are read together can share a partition: `#[derive(EntityGroup)]`";
     Aggregate: "the service cannot group or aggregate rows", "not a method of queries",
         "read the rows with `for_each` or `all`, and compute the result from them";
-    TextSearch: "the service cannot search in a text or a list", "no filter looks inside of a value",
-        "an element of a list: `#[index(tag, each)]` on the field, and `Post::by_tag(…).eq(\"…\")`",
-        "the beginning of a text is found through a key: `#[row_key]` or `#[index(title, …)]`, and \
-         `.starts_with(\"…\")` on the query",
-        "for anything else, read the entities and look at each";
-    Absent: "a filter cannot ask whether a property is there", "rows without the property match no comparison",
-        "read the entities and look at each, or store a `bool` that says so",
-        "`#[index(field, …)]` has a row only for an entity with a value";
     Changes: "the service reports no changes", "not a verb of `Tables`",
         "ask again from time to time: with a key by time, `Post::by_key(…).range(since..)` finds what is new";
     UpdateRows: "each entity is updated by itself: the service has no `UPDATE … WHERE`", "no such verb",
@@ -111,11 +51,6 @@ hints! {
          [post.likes.set(1)])`, or change it and write `tables.update(&mut stored)`",
         "`tables.upsert_all(&entities)` writes many, whatever their rows are now",
         "a group: `query.modify(&tables, |rows| …)`";
-    Compute: "a patch does not read the row, so it cannot compute a value from the old one", "not a change of a patch",
-        "write `tables.modify(T::key(…), |post| post.likes += 1)`, which reads, changes and writes, and begins again if another \
-         writer was faster";
-    Unset: "a patch cannot remove a property", "not a change of a patch",
-        "write `tables.modify(T::key(…), |post| post.url = None)`, which reads, changes and writes";
     ReadFirst: "a transaction does not read", "not a verb of a transaction",
         "read the entity before: `let Some(mut post) = Post::key(…).get(&tables).await? else {{ … }};`; change it, and add `.update(&mut \
          post)`";
@@ -162,16 +97,6 @@ hints! {
     Delete: "what a query finds is deleted with `delete_all`, and one entity with `remove`", "no such verb",
         "of a query, write `.delete_all(&tables).await?`; by its key, `tables.remove(T::key(…)).await?`",
         "what was read: `tables.delete(stored)`, unless another writer changed it";
-    // Columns.
-    NotAValue: "a column is not a value, and the service computes nothing from it", "no function of a column",
-        "compare the column itself: `post.title.eq(\"Keys\")`, also of an `Option`; rows without the property match no comparison",
-        "without regard to case: `#[index(title, lowercase, …)]`, and `Post::by_title(…).eq(\"keys\")`",
-        "a range of times: `post.at.ge(from).and(post.at.lt(to))`",
-        "for anything else, also a sum or a maximum, read the entities and compute it";
-    Compare: "columns are compared with `eq`, `ne`, `lt`, `le`, `gt` and `ge`", "not a comparison",
-        "write `post.likes.ge(1).and(post.likes.le(9))`",
-        "one of several values: `post.title.eq(\"a\").or(post.title.eq(\"b\"))`",
-        "a `bool`: `post.published.eq(true)`, and `eq(false)` for the opposite; filters are combined with `and`, `or` and `!`";
     // Verbs.
     WriteVerb: "an entity is written by the verbs of `Tables`: `insert`, `upsert`, `merge` or `update`", "no such verb here",
         "`tables.insert(&post)` refuses a row that is there, which is `Error::AlreadyExists`; `tables.upsert(&post)` replaces it, \
@@ -251,18 +176,6 @@ names! {
 }
 
 names! {
-    [E, T, const I: usize, M, S, P] Column<E, T, I, M, S, P> {
-        Order: asc, desc;
-        TextSearch: begins_with, contains, ends_with, like, starts_with;
-        Absent: exists, is_none, is_some;
-        NotAValue: len, to_lowercase, to_uppercase, unwrap;
-        Compare: and, any_of, between, gte, lte, not, one_of, or, range;
-        Compute: add, increment, push;
-        Unset: clear, delete, remove, unset;
-    }
-}
-
-names! {
     [] Tables {
         Connect: builder, emulator, from_connection_string;
         // A feature adds the function itself, which then comes first.
@@ -290,15 +203,6 @@ impl<V, W> Point<V, W> {
     functions! {
         [pub] [{ unreachable!() }]
         [OneKey] all(_), count(_), filter(_), take(_);
-    }
-}
-
-// A column derefs to it.
-impl NoParts {
-    functions! {
-        [pub] [{ unreachable!() }]
-        [TextSearch] any(_);
-        [NotAValue] to_string(), max(), min(), sum();
     }
 }
 

@@ -81,7 +81,6 @@
 // The floors. `docs/architecture.md` has their order: a floor uses only those below it.
 mod admin;
 mod client;
-mod model;
 mod query;
 mod read;
 mod tools;
@@ -96,23 +95,22 @@ pub mod testing;
 #[doc(hidden)]
 pub mod hints;
 
-pub use client::tables::Tables;
+pub use client::{
+    stored::{Stored, WithETag},
+    tables::Tables,
+};
 #[doc(no_inline)]
 pub use filter::Filter;
-pub use model::{
-    entity::{Stored, TableEntity, WithETag},
-    key::KeyPart,
-    layout::Layout,
-    property::Property,
-};
 pub use query::{BoxedRows, Copied, EntityGroup, Explain, PageOf, Point, Projection, Query, Rows};
 pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
+#[doc(inline)]
+pub use table_model::{KeyPart, Layout, Property, TableEntity};
 #[doc(inline)]
 pub use table_store::{ETag, Error, Guid, Result, Ticks, Value};
 pub use write::{bulk::Bulk, transaction::Transaction};
 
 #[doc(inline)]
-pub use model::{cost, key, property};
+pub use table_model::{cost, key, property};
 #[doc(inline)]
 pub use table_store::limits;
 #[doc(inline)]
@@ -142,7 +140,8 @@ pub mod row {
 
 /// What a [`Layout`] consists of.
 pub mod layout {
-    pub use crate::model::layout::{
+    #[doc(inline)]
+    pub use table_model::{
         Holds, IndexInfo, LayoutInfo, Lifecycle, PartInfo, PropertyInfo, Scope, SliceInfo, SliceUnit, StoredField,
         WhenField, WhenInfo,
     };
@@ -153,7 +152,8 @@ pub mod layout {
 /// Conditions on properties and changes of properties, as the closures of [`Rows::filter`] and [`Tables::patch`] make them
 /// of columns.
 pub mod filter {
-    pub use crate::model::column::{Column, Filter, IntoFilter, Set, Sets};
+    #[doc(inline)]
+    pub use table_model::{Column, Filter, IntoFilter, Set, Sets};
     #[doc(inline)]
     pub use table_store::{Condition, Operator};
 }
@@ -167,10 +167,9 @@ pub mod bulk {
 
 /// Slices: the tables of an entity that has one for each year, month or day.
 pub mod slices {
-    pub use crate::{
-        admin::slices::{SliceTime, Sliced, SlicesBefore},
-        model::layout::Slice,
-    };
+    pub use crate::admin::slices::{SliceTime, Sliced, SlicesBefore};
+    #[doc(inline)]
+    pub use table_model::Slice;
 }
 
 /// What [`Tables::create`], [`Tables::health`], [`Tables::drop_index`] and the jobs over all rows of an entity return:
@@ -230,41 +229,39 @@ pub mod backend {
 /// `u32` in its own encoding, and with a value for it the query is a [`Point`].
 pub mod types {
     pub use crate::{
-        model::{
-            column::{
-                Certain, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, Nameable, Settable, Unfiltered,
-            },
-            entity::{AllowScan, FromOlder, OnePartition, Shared},
-            lifecycle::{HasBin, SoftDelete, Sweepable},
-            property::{
-                Bytes, Defaulted, DisplayText, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape,
-                Single, SkippedField, Store,
-                shape::{In, OptionOf, Root},
-            },
-            returned::{ReturnsNothing, ReturnsNothingOfRow},
-        },
         query::{
             Access, AnyAccess, Borrowed, BorrowsFromRows, Bounds, Complete, Done, Entities, HasPart, Keyed, Lacks,
             Lookup, OneEntity, Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest,
-            SameAs, Selectable, SkipUnreadable, Sorted, Spread, Unique, Unopened, View,
+            ReturnsNothing, ReturnsNothingOfRow, SameAs, Selectable, SkipUnreadable, Sorted, Spread, Unique, Unopened,
+            View,
         },
         write::{
             bin::ToBin,
             bulk::{Deletions, WholeEntities},
             group::{OnePartitionVariant, Variant},
-            index::indexable::{Each, Indexable},
             writable::{AsEntity, Deletable, NewEntity, Updatable},
+        },
+    };
+    #[doc(inline)]
+    pub use table_model::{
+        AllowScan, Certain, Each, Filterable, Free, FromOlder, HasBin, HasEquality, HasOrder, InKey, Indexable,
+        Indexed, Nameable, OnePartition, Settable, Shared, SoftDelete, Sweepable, Unfiltered,
+        property::{
+            Bytes, Defaulted, DisplayText, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape,
+            Single, SkippedField, Store,
+            shape::{In, OptionOf, Root},
         },
     };
     // Functions of generated code whose bounds messages name.
     #[doc(hidden)]
     pub use crate::{
-        model::{
-            entity::read_older,
-            layout::{Member, SliceBy},
-        },
         query::{borrow, project},
         read::FoundRow,
+    };
+    #[doc(hidden)]
+    pub use table_model::unstable::{
+        entity::read_older,
+        layout::{Member, SliceBy},
     };
 }
 
@@ -282,34 +279,7 @@ pub mod __private {
 
     pub use crate::{
         admin::{assert_layout::assert_layouts, slices::Sliced},
-        model::{
-            codec::{ElementKeys, EntityReader, OwnerReader, PropertyWriter, point},
-            column::{
-                Column, Filter, Free, InKey, Indexed, IndexedPart, Unfiltered, key_column, part_column, property_column,
-            },
-            cost,
-            entity::{
-                AllowScan, EntityInfo, OnePartition, ReadEntity, Stored, StoredRow, StoredState, TableEntity,
-                WriteEntity, check_older, owner_part, read_older,
-            },
-            key::{
-                Decode, Encode, First, Fits, Hash, KeyPart, KeyReader, KeyWriter, Kind, Lossless, Lossy, Lowercase,
-                Pad, Plain, Raw, Reverse, ReverseTime, Scale, Separated, Time, Uppercase, kind,
-            },
-            layout::{
-                Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, Member, PartInfo, PartType, PropertyInfo,
-                PropertyType, Scope, Slice, SliceInfo, SliceUnit, StoredField, WhenField, WhenInfo, changed_aspects,
-                check_member,
-            },
-            lifecycle::{HasBin, SetTime, SoftDelete, Sweepable, is_optional_time, is_time},
-            property::{
-                Always, ByEquality, Defaulted, DisplayText, Fields, Json, Large, Maybe, Native, NoValue, Opaque,
-                OptionText, Partial, Property, PropertyProblem, Scaled, Shape, Single, Store, large, nested,
-                shape::{At, Fresh, HasPresence, In, IsAlways, OptionOf, Place, Root, Step, reached},
-                skipped,
-            },
-            valid::{Valid, exists},
-        },
+        client::stored::{Stored, StoredState},
         query::{
             Access, Borrowed, BorrowsFromRows, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView,
             Part, PartitionOrder, PartitionParts, Point, Primary, Projection, QueryBuilder, Rows, Selectable,
@@ -319,13 +289,35 @@ pub mod __private {
         write::{
             bulk::{Deletion, WholeEntities, member_deletion},
             group::{OnePartitionVariant, Variant},
-            index::{
-                Schema,
-                indexable::{Each, Indexable},
-            },
+            index::Schema,
         },
     };
-    pub use table_store::{Result, RowRef, Value, ValueRef, error::KeyProblem};
+    pub use table_model::{
+        AllowScan, Column, Each, Filter, Free, HasBin, Holds, InKey, IndexInfo, Indexable, Indexed, KeyPart, Layout,
+        LayoutInfo, Lifecycle, OnePartition, PartInfo, Property, PropertyInfo, Scope, Slice, SliceInfo, SliceUnit,
+        SoftDelete, StoredField, Sweepable, TableEntity, Unfiltered, WhenField, WhenInfo, cost,
+        key::{
+            Decode, Encode, First, Fits, Hash, Kind, Lossless, Lossy, Lowercase, Pad, Plain, Raw, Reverse, ReverseTime,
+            Scale, Separated, Time, Uppercase, kind,
+        },
+        property::{
+            Always, ByEquality, Defaulted, DisplayText, Fields, Json, Large, Maybe, Native, NoValue, Opaque,
+            OptionText, Partial, PropertyProblem, Scaled, Shape, Single, Store, large, nested,
+            shape::{At, Fresh, HasPresence, In, IsAlways, OptionOf, Place, Root, Step, reached},
+        },
+        unstable::{
+            Valid,
+            codec::{ElementKeys, EntityReader, OwnerReader, PropertyWriter, point},
+            column::{IndexedPart, key_column, part_column, property_column},
+            entity::{EntityInfo, ReadEntity, StoredRow, WriteEntity, check_older, owner_part, read_older},
+            exists,
+            key::{KeyReader, KeyWriter},
+            layout::{Member, PartType, changed_aspects, check_member},
+            lifecycle::{SetTime, is_optional_time, is_time},
+            property::{name_from_value, skipped},
+        },
+    };
+    pub use table_store::{PropertyType, Result, RowRef, Value, ValueRef, error::KeyProblem};
 
     // Generated code uses these aliases instead of the trait's own items: the compiler then points at the beginning of
     // the field's type in every place, and reports one message for all of them.
@@ -348,10 +340,5 @@ pub mod __private {
     #[cold]
     pub fn unknown_name(found: &str, names: &[&str]) -> KeyProblem {
         KeyProblem::unknown_name(found, names)
-    }
-
-    /// Returns the position of a stored name among the enum's names.
-    pub fn name_from_value(value: Option<ValueRef<'_>>, names: &[&str]) -> Result<usize, PropertyProblem> {
-        crate::model::property::name_from_value(value, names)
     }
 }

@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, env, fmt::Write, fs, io, path::Path};
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
-
+use table_model::{
+    Layout, LayoutInfo,
+    unstable::layout::{Aspect, Baseline, LayoutChange, ReadLayout, TypeEffect, diff, is_in_key, with_properties},
+};
 use table_store::PropertyType;
-
-use crate::model::layout::{Aspect, Baseline, Layout, LayoutChange, LayoutInfo, TypeEffect, diff, is_in_key};
 
 /// Asserts that an entity is stored as a file describes. The file holds an earlier result of
 /// [`TableEntity::layout`](crate::TableEntity::layout). If a change of the struct would make stored rows unreachable or
@@ -145,7 +146,7 @@ impl Described {
     }
 
     fn primary(&self) -> Option<LayoutInfo> {
-        let primary = LayoutInfo::read(self.layouts.first()?)?.layout;
+        let primary = ReadLayout::of(self.layouts.first()?)?.layout;
         Some(primary).filter(|primary| primary.index.is_none())
     }
 
@@ -155,12 +156,12 @@ impl Described {
             let property = self.properties.iter().find(|property| property.field == field)?;
             Some(property.name.clone().into())
         };
-        let mut layout = LayoutInfo::read(layout).filter(|read| read.is_known)?.layout;
+        let mut layout = ReadLayout::of(layout).filter(|read| read.is_known)?.layout;
         layout.separator = layout.separator.or(self.separator);
         if layout.index.is_none() {
             layout.kind = layout.kind.or_else(|| self.kind.clone().map(Into::into));
         }
-        Some(layout.recorded(self.primary().as_ref(), property_of))
+        Some(with_properties(layout, self.primary().as_ref(), property_of))
     }
 }
 

@@ -7,6 +7,10 @@ use std::{
     time::Duration,
 };
 
+use table_model::{
+    LayoutInfo, TableEntity,
+    unstable::layout::{LayoutExt, slice},
+};
 use table_store::{
     ETag, Error, Result, Ticks,
     backend::{BackendExt, BoxFuture},
@@ -23,11 +27,8 @@ use crate::{
     },
     client::{
         pacing,
+        stored::Stored,
         tables::{Catalog, ReadRecord, Record, State, Tables},
-    },
-    model::{
-        entity::{Stored, TableEntity},
-        layout::LayoutInfo,
     },
     write::index::Schema,
 };
@@ -441,7 +442,7 @@ fn check_names(tables: &Tables, schema: Schema) -> Result<()> {
 /// Checks that a program may have this table, or tables with this name and the digits of a slice.
 pub fn check_name(tables: &Tables, layout: &LayoutInfo) -> Result<()> {
     limits::check_not_reserved(&layout.table)?;
-    let name = layout.slice.as_ref().map(|slice| slice.at(&layout.table, Ticks::UNIX_EPOCH).table);
+    let name = layout.slice.as_ref().map(|slice| slice::at(slice, &layout.table, Ticks::UNIX_EPOCH).table);
     tables.check_table_name(name.as_deref().unwrap_or(&layout.table))
 }
 

@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use table_model::TableEntity;
 use table_store::{
     Error, Result,
     backend::{Backend as _, BackendExt as _, RemoteService, Replication},
     unstable::observe::{ObservedOperation, observed},
 };
 
-use crate::{
-    client::tables::{FORMAT, Head, Tables},
-    model::entity::{self, TableEntity},
+use crate::client::{
+    stored,
+    tables::{FORMAT, Head, Tables},
 };
 
 /// The state of a store, as [`Tables::health`] found it.
@@ -104,7 +105,7 @@ impl Tables {
             head => head?,
         };
         let Some(head) = head else { return Ok(None) };
-        let found = entity::read::<Head>(table, head.as_ref())?.format;
+        let found = stored::read::<Head>(table, head.as_ref())?.format;
         if found > FORMAT { Err(Error::NewerCatalog { found, known: FORMAT }) } else { Ok(Some(found)) }
     }
 }

@@ -19,12 +19,15 @@ mod switch;
 
 use std::{fmt, sync::Arc};
 
+use table_model::{TableEntity, unstable::entity};
 use table_store::{Result, RowRef, unstable::observe::Running};
 
 use crate::{
     admin::jobs::{Comparing, Job, JobKind, JobOptions, Progress, Resumable, hash_job},
-    client::tables::Tables,
-    model::entity::{self, Stored, TableEntity},
+    client::{
+        stored::{self, Stored},
+        tables::Tables,
+    },
     write::index::{Encoded, Schema},
 };
 use copy::Copier;
@@ -260,7 +263,7 @@ impl Tables {
     ) -> Job<'a, Migrate> {
         let (old, new) = (Schema::of::<Old>(), Schema::of::<New>());
         let convert: Convert = Arc::new(move |table, row| {
-            let stored = entity::read::<Old>(table, row)?;
+            let stored = stored::read::<Old>(table, row)?;
             let unknown = if New::INFO.deny_unknown { None } else { stored.unknown().clone() };
             let mut converted = Encoded::of(&convert(Stored::into_inner(stored)))?;
             converted.keep(&unknown, |name, value| entity::is_own(New::INFO, name, value));

@@ -2,6 +2,11 @@
 
 use std::ops::RangeTo;
 
+use table_model::{
+    LayoutInfo, Slice, TableEntity,
+    key::{KeyPart, kind},
+    unstable::{key::tick_of, layout::LayoutExt},
+};
 use table_store::{
     Error, Result, Ticks,
     backend::{BackendExt, BoxFuture},
@@ -9,16 +14,7 @@ use table_store::{
     unstable::observe::observed,
 };
 
-use crate::{
-    client::tables::Tables,
-    model::{
-        entity::TableEntity,
-        key::{KeyPart, kind},
-        layout::{LayoutInfo, Slice},
-    },
-    read::existing_slices,
-    write::index::Schema,
-};
+use crate::{client::tables::Tables, read::existing_slices, write::index::Schema};
 
 /// An entity whose rows are stored in slices: `#[table(slice = month(field))]`.
 #[diagnostic::on_unimplemented(
@@ -49,7 +45,7 @@ pub trait SlicesBefore {
 #[diagnostic::do_not_recommend]
 impl<T: SliceTime> SlicesBefore for RangeTo<T> {
     fn ticks(&self) -> Result<Ticks, KeyProblem> {
-        self.end.to_value().ticks()
+        tick_of(self.end.to_value())
     }
 }
 

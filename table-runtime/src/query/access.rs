@@ -2,13 +2,15 @@
 
 use std::marker::PhantomData;
 
+use table_model::{
+    cost::{Cost, FanOut, Lookups, PartitionRange, PartitionScan, Range, TableScan},
+    key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
+    unstable::key::is_decided_by,
+};
+
 use super::{Lookup, Point, Rows};
 use crate::{
-    model::{
-        cost::{Cost, FanOut, Lookups, PartitionRange, PartitionScan, Range, TableScan},
-        key::{Encode, First, Kind, Lowercase, Plain, Separated, Uppercase, kind},
-        sealed::{Sealed, sealed},
-    },
+    client::sealed::Sealed,
     query::Done,
     read::{Plan, ReachedPartitions},
 };
@@ -24,10 +26,14 @@ pub struct Unopened<N, To = Range>(PhantomData<(N, To)>);
 /// `To` is the access once the partition is known.
 pub struct Spread<const N: usize, H, To = Range>(PhantomData<(H, To)>);
 
-sealed! {
-    [N, To] Unopened<N, To>;
-    [const N: usize, H, To] Spread<N, H, To>;
-}
+impl Sealed for Range {}
+impl Sealed for Lookups {}
+impl Sealed for PartitionScan {}
+impl Sealed for PartitionRange {}
+impl Sealed for TableScan {}
+impl<const N: usize> Sealed for FanOut<N> {}
+impl<N, To> Sealed for Unopened<N, To> {}
+impl<const N: usize, H, To> Sealed for Spread<N, H, To> {}
 
 /// An access to the partitions of a query, and the access that it becomes after a prefix or a filter.
 ///
@@ -212,14 +218,14 @@ macro_rules! first {
         #[diagnostic::do_not_recommend]
         impl<const N: usize, To> PrefixAccess for Unopened<First<N, $of>, To> {
             fn open_prefix(prefix: &str, plan: &mut Plan) {
-                open_first::<First<N, $of>>(prefix, N, First::<N, $of>::is_decided_by(prefix), plan);
+                open_first::<First<N, $of>>(prefix, N, is_decided_by::<N, $of>(prefix), plan);
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl<const N: usize, const SEPARATOR: char, To> PrefixAccess for Unopened<Separated<First<N, $of>, SEPARATOR>, To> {
             fn open_prefix(prefix: &str, plan: &mut Plan) {
-                let decided = First::<N, $of>::is_decided_by(prefix);
+                let decided = is_decided_by::<N, $of>(prefix);
                 open_first::<Separated<First<N, $of>, SEPARATOR>>(prefix, N, decided, plan);
             }
         }

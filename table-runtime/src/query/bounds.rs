@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-use crate::model::sealed::Sealed;
+use crate::client::sealed::Sealed;
 
 /// A range of `T` in Rust's syntax, or a pair of [`Bound`]s.
 #[diagnostic::on_unimplemented(

@@ -2,15 +2,13 @@
 
 use std::{borrow::Cow, fmt};
 
+use table_model::cost::{self, Cost as _};
 use table_store::{Error, Result, backend::BoxFuture, unstable::observe::Running};
 
 use super::{Entities, Explain, OwnedView, PageOf, SkipUnreadable, point::IsMatch, view::is_match};
 use crate::{
     client::tables::Tables,
-    model::{
-        cost::{self, Cost as _},
-        returned::ReturnsNothingOfRow,
-    },
+    query::ReturnsNothingOfRow,
     read::{FoundRow, Plan, ReachedPartitions},
 };
 

@@ -2,15 +2,14 @@
 
 use std::marker::PhantomData;
 
-use super::{Point, Rows};
-use crate::{
-    model::{
-        entity::TableEntity,
-        key::{Encode, Kind, PartSink},
-        sealed::sealed,
-    },
-    read::Plan,
+use table_model::{
+    TableEntity,
+    key::{Encode, Kind, PartSink},
+    unstable::SealedSink,
 };
+
+use super::{Point, Rows};
+use crate::read::Plan;
 
 /// A query that is being built: functions from the derive add its first key parts.
 pub struct QueryBuilder<E> {
@@ -18,7 +17,7 @@ pub struct QueryBuilder<E> {
     entity: PhantomData<fn() -> E>,
 }
 
-sealed!([E] QueryBuilder<E>;);
+impl<E> SealedSink for QueryBuilder<E> {}
 
 impl<E: TableEntity> QueryBuilder<E> {
     /// Returns a query over one of the entity's layouts.

@@ -2,12 +2,15 @@
 
 use std::{fmt, ops::Deref};
 
+use table_model::{
+    TableEntity,
+    unstable::entity::{self, StoredRow},
+};
 use table_store::{Result, RowRef, unstable::RowKeys};
 
 use super::{OwnedView, Point, Primary, View};
 use crate::{
-    client::tables::Tables,
-    model::entity::{self, Stored, TableEntity},
+    client::{stored::Stored, tables::Tables},
     read::{FoundRow, Plan},
 };
 
@@ -54,7 +57,10 @@ pub(super) fn read_copy<E: TableEntity>(layout: usize, row: RowRef<'_>) -> Resul
     if E::INFO.skip_newer && entity::newer_version(&E::INFO.layouts[layout].table, row, E::INFO.version)?.is_some() {
         return Ok(None);
     }
-    let (keys, entity) = entity::read_copy::<E>(layout, row)?;
+    let keys = E::INFO.owner(layout, row)?;
+    let own = RowRef { partition_key: &keys.partition_key, row_key: &keys.row_key, ..row };
+    let entity: E = StoredRow::of_copy(E::INFO, &own).read()?.entity;
+    entity::check_keys(&entity, layout, &E::INFO.layouts[layout].table, &row, true)?;
     Ok(Some(Copied::new(entity, &keys)))
 }
 

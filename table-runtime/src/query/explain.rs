@@ -2,12 +2,13 @@
 
 use std::{borrow::Cow, fmt};
 
+use table_model::{
+    cost::{self, Cost as _},
+    unstable::layout::LayoutExt,
+};
 use table_store::{Ticks, ValueRef, backend::Scan};
 
-use crate::{
-    model::cost::{self, Cost as _},
-    read::{Plan, ReachedPartitions, Slices},
-};
+use crate::read::{Plan, ReachedPartitions, Slices};
 
 /// Description of the requests that a query will send to the store. `Display` writes it in one or two lines, and says
 /// whether entities are read through index rows, and whether rows are read that a filter drops.

@@ -1,15 +1,15 @@
 //! Groups: entities of several kinds in one partition, a master and its items, which one query reads.
 
+use table_model::{
+    TableEntity,
+    key::{Encode, KeyPart, PartSink},
+    unstable::{entity::WriteEntity, layout::Member},
+};
 use table_store::{Result, RowRef};
 
 use super::{Done, OwnedView, Part, Primary, QueryBuilder, Rows};
 use crate::{
-    model::{
-        entity::{StoredState, TableEntity, WriteEntity},
-        key::{Encode, KeyPart, PartSink},
-        layout::Member,
-        sealed::Sealed,
-    },
+    client::{sealed::Sealed, stored::StoredState},
     read::{FoundRow, Plan, Rules, Visible, member_of},
 };
 

@@ -16,6 +16,7 @@ mod partitions;
 mod parts;
 mod point;
 mod projection;
+mod returned;
 mod rows;
 mod sas;
 mod skip;
@@ -33,16 +34,15 @@ pub use partitions::PartitionOrder;
 pub use parts::{Done, HasPart, Part, Primary, Rest, Sorted, Unique};
 pub use point::{Lookup, OwnKey, Point, PointKey};
 pub use projection::{Borrowed, Lacks, Projection, SameAs, Selectable, borrow, check_borrowed, project, selected_at};
+pub use returned::{ReturnsNothing, ReturnsNothingOfRow};
 pub use rows::{OneEntity, Rows};
 pub use skip::SkipUnreadable;
 pub use view::{BorrowsFromRows, OwnedView, View};
 
+use table_model::cost::Cost;
 use table_store::{Error, Result, backend::BoxFuture};
 
-use crate::{
-    client::tables::Tables,
-    model::{cost::Cost, sealed::Sealed},
-};
+use crate::client::{sealed::Sealed, tables::Tables};
 
 /// A read of the store whose cost is known: a [`Point`] or [`Rows`].
 ///

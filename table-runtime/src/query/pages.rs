@@ -18,7 +18,7 @@ use table_store::{
 };
 
 use crate::{
-    model::entity::{Stored, WithETag},
+    client::stored::{Stored, WithETag},
     read::{FoundRow, OnUnreadable, Position, Skipping, Source, Visit},
 };
 

@@ -2,6 +2,11 @@
 
 use std::ops::Bound;
 
+use table_model::{
+    TableEntity,
+    cost::{Cost as _, PartitionRange},
+    key::{KeyPart, Ordered, Ranged},
+};
 use table_store::Result;
 
 use super::{
@@ -10,13 +15,7 @@ use super::{
     pages::{StepRows, StreamStep},
 };
 use crate::{
-    client::tables::Tables,
-    model::{
-        cost::{Cost as _, PartitionRange},
-        entity::{Stored, TableEntity},
-        key::{KeyPart, Ordered, Ranged},
-        sealed::Sealed,
-    },
+    client::{sealed::Sealed, stored::Stored, tables::Tables},
     read::{FoundRow, Plan, ReachedPartitions, Source},
 };
 

@@ -2,14 +2,10 @@
 
 use std::marker::PhantomData;
 
+use table_model::key::{KeyPart, Ordered, Ranged};
+
 use super::{Complete, Rows};
-use crate::{
-    model::{
-        key::{KeyPart, Ordered, Ranged},
-        sealed::{Sealed, sealed},
-    },
-    read::Plan,
-};
+use crate::{client::sealed::Sealed, read::Plan};
 
 /// Part of a key: a field's type and its encoding.
 pub struct Part<T, N>(PhantomData<(T, N)>);
@@ -20,10 +16,10 @@ pub enum Unique {}
 /// End of a key of which no further part can be narrowed.
 pub enum Done {}
 
-sealed! {
-    [] Primary Unique Done;
-    [T, N, R] (Part<T, N>, R);
-}
+impl Sealed for Primary {}
+impl Sealed for Unique {}
+impl Sealed for Done {}
+impl<T, N, R> Sealed for (Part<T, N>, R) {}
 
 /// Parts that come after a key part.
 pub trait Rest: Sealed {

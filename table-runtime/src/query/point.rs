@@ -3,6 +3,10 @@
 use std::{fmt, marker::PhantomData};
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use table_model::{
+    HasBin, TableEntity,
+    cost::{self, Cost as _},
+};
 use table_store::{
     Result,
     backend::BoxFuture,
@@ -11,13 +15,7 @@ use table_store::{
 
 use super::{BoxedRows, Explain, HasPart, OneEntity, OwnedView, Primary, Query, Selectable, View, view::is_match};
 use crate::{
-    client::{pacing, tables::Tables},
-    model::{
-        cost::{self, Cost as _},
-        entity::{Stored, TableEntity},
-        lifecycle::HasBin,
-        sealed::{Sealed, sealed},
-    },
+    client::{pacing, sealed::Sealed, stored::Stored, tables::Tables},
     read::{self, Bin, FoundRow, OnRow, Plan, SelectedProperties},
 };
 
@@ -35,7 +33,7 @@ pub struct Point<V, W = Primary> {
     types: PhantomData<fn() -> (V, W)>,
 }
 
-sealed!([V, W] Point<V, W>;);
+impl<V, W> Sealed for Point<V, W> {}
 
 impl<E: TableEntity> Sealed<E> for Point<E, Primary> {}
 

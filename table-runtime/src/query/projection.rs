@@ -2,27 +2,27 @@
 
 use std::borrow::Cow;
 
+use table_model::{
+    Column, Free, InKey, Indexed, LayoutInfo, PropertyInfo, TableEntity,
+    property::{
+        Defaulted, Native, Partial, Property, Store,
+        shape::{At, Place},
+    },
+    unstable::{
+        codec::{EntityReader, PropertyWriter, check_lossy_parts},
+        column, entity,
+        key::{KeyReader, RowContext},
+        layout::{LayoutExt, Seen, Within, has_property, is_lossy, lossy_layouts, part_name},
+        property::misfit,
+    },
+};
 use table_store::{
     Properties, Result, RowRef, ValueRef,
     unstable::{PropertyName, RowKeys},
 };
 
 use super::View;
-use crate::{
-    model::{
-        codec::{EntityReader, PropertyWriter, check_lossy_parts},
-        column::{Column, Free, InKey, Indexed},
-        entity::{self, TableEntity},
-        key::{KeyReader, RowContext},
-        layout::{LayoutInfo, PropertyInfo, Seen, Within, has_property, lossy_layouts},
-        property::{
-            Defaulted, Native, Partial, Property, Store, misfit,
-            nested::name_of,
-            shape::{At, Place},
-        },
-    },
-    read::{FoundRow, values, wants_keys},
-};
+use crate::read::{FoundRow, values, wants_keys};
 
 /// A struct of some of the fields of the entity `E`, with `#[derive(Projection)]`, for [`select`](crate::Rows::select).
 ///
@@ -135,15 +135,17 @@ pub fn project<P, E: TableEntity, T: SameAs<P, M>, const I: usize, M, S, Q>(
     column: Column<E, T, I, M, S, Q>,
     row: &mut EntityReader<'_>,
 ) -> Result<P> {
-    let Some(within) = column.within() else {
-        return T::project(|| Ok(true), || column.load(row));
+    let Some(within) = column::within(column) else {
+        return T::project(|| Ok(true), || column::load(column, row));
     };
     let seen = row.seen(column.selected(), within);
     T::project(
         || Ok(seen.is_some()),
         || match &seen {
-            Some(Seen::OfDefault(default)) => EntityReader::of_properties(default.as_ref(), |row| column.load(row)),
-            _ => column.load(row),
+            Some(Seen::OfDefault(default)) => {
+                EntityReader::of_properties(default.as_ref(), |row| column::load(column, row))
+            }
+            _ => column::load(column, row),
         },
     )
 }
@@ -302,7 +304,7 @@ borrowed! {
 #[diagnostic::do_not_recommend]
 impl<'r, T: Lends<Of = str>, S> Borrowed<'r, T, InKey, S> for Cow<'r, str> {
     fn read<E: TableEntity>(_: PropertyName<'static>, field: &str, row: &mut EntityReader<'r>) -> Result<Self> {
-        row.key_text(&E::INFO.layouts[0], E::INFO.separator(), field)
+        row.key_text(&E::INFO.layouts[0], field)
     }
 }
 
@@ -334,13 +336,13 @@ where
 {
     const { check_borrowed(<At<E, Q, I> as Place>::WITHIN) };
     let PropertyInfo { name, parts, .. } = column.selected();
-    if let Some(within) = column.within()
+    if let Some(within) = column::within(column)
         && row.seen(column.selected(), within).is_none()
         && let Some(nothing) = P::nothing()
     {
         return Ok(nothing);
     }
-    P::read::<E>(name_of(name, parts), field, row)
+    P::read::<E>(part_name(name, parts), field, row)
 }
 
 impl FoundRow<'_> {
@@ -378,14 +380,8 @@ impl FoundRow<'_> {
         };
         let is_committed = entity::check_unread::<E>(self.table, self.row, reader.unread())?;
         if is_committed {
-            if const { E::INFO.layout.layouts[0].is_lossy() } {
-                check_lossy_parts(
-                    &E::INFO.layouts[0],
-                    E::INFO.layout.fields,
-                    E::INFO.separator(),
-                    (self.table, self.row),
-                    false,
-                )?;
+            if const { is_lossy(&E::INFO.layout.layouts[0]) } {
+                check_lossy_parts(&E::INFO.layouts[0], E::INFO.layout.fields, (self.table, self.row), false)?;
             }
             give(projected);
         }
@@ -399,7 +395,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &Fou
     let (layout, row) = (found.layout, *found.row);
     let info = &E::INFO.layouts[layout];
     if info.is_copy() || const { lossy_layouts(E::INFO.layout.layouts) } >> layout & 1 == 1 {
-        check_lossy_parts(info, E::INFO.layout.fields, E::INFO.separator(), (&info.table, &row), info.is_copy())?;
+        check_lossy_parts(info, E::INFO.layout.fields, (&info.table, &row), info.is_copy())?;
     }
     if info.is_copy() {
         entity::check_version::<E>(&info.table, &row)?;
@@ -408,7 +404,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &Fou
         return Ok(false);
     }
     let keys = if wants_keys(P::PROPERTIES) {
-        let RowKeys { partition_key, row_key } = entity::owner::<E>(layout, row)?;
+        let RowKeys { partition_key, row_key } = E::INFO.owner(layout, row)?;
         (Cow::Owned(partition_key), Cow::Owned(row_key))
     } else {
         (Cow::Borrowed(row.partition_key), Cow::Borrowed(row.row_key))
@@ -419,7 +415,7 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &Fou
         let row_keys = row.keys();
         let properties = with_values.insert(row.properties.to_properties());
         for (part, name) in values {
-            let key = part_of(info, E::INFO.separator(), part, &row)?;
+            let key = part_of(info, part, &row)?;
             // Another program may have added the property, which some stores return although it was not asked for. The key
             // decides which row it is.
             if properties.get(name).is_some() {
@@ -438,17 +434,12 @@ fn of_index<E: TableEntity, P: Projection<E>, F: FnOnce(P::Row<'_>)>(found: &Fou
 }
 
 /// Returns a reader of an index row's key, positioned at a part. `part` counts the parts of both keys.
-fn part_of<'a>(
-    layout: &'static LayoutInfo,
-    separator: Option<char>,
-    part: usize,
-    row: &'a RowRef<'a>,
-) -> Result<KeyReader<'a>> {
+fn part_of<'a>(layout: &'static LayoutInfo, part: usize, row: &'a RowRef<'a>) -> Result<KeyReader<'a>> {
     let (prefix, parts, key, before) = match part.checked_sub(layout.partition.len()) {
         None => (&*layout.partition_prefix, &*layout.partition, row.partition_key, part),
         Some(before) => (&*layout.row_prefix, &*layout.row, row.row_key, before),
     };
     let mut reader = KeyReader::new(layout, prefix, parts, key, RowContext { table: &layout.table, row })?;
-    reader.skip_to(before, separator)?;
+    reader.skip_to(before)?;
     Ok(reader)
 }

@@ -2,6 +2,12 @@
 
 use std::{fmt, marker::PhantomData};
 
+use table_model::{
+    HasBin, IntoFilter, TableEntity,
+    cost::{self, Cost},
+    key::{Encode, KeyPart, Ordered, Prefixed, Textual},
+    unstable::column,
+};
 use table_store::{
     Error, Result,
     backend::BoxFuture,
@@ -16,16 +22,8 @@ use super::{
     PrefixAccess, Query, Rest, Selectable, SkipUnreadable, Sorted, View, view::is_match,
 };
 use crate::{
-    client::tables::Tables,
-    model::{
-        column::IntoFilter,
-        cost::{self, Cost},
-        entity::TableEntity,
-        key::{Encode, KeyPart, Ordered, Prefixed, Textual},
-        lifecycle::HasBin,
-        returned::ReturnsNothingOfRow,
-        sealed::sealed,
-    },
+    client::{sealed::Sealed, tables::Tables},
+    query::ReturnsNothingOfRow,
     read::{Bin, FoundRow, OnUnreadable, Plan, SelectedProperties, Source},
 };
 
@@ -67,7 +65,7 @@ pub struct Rows<V, P = Done, A = cost::Range> {
     types: PhantomData<fn() -> (V, P, A)>,
 }
 
-sealed!([V, P, A] Rows<V, P, A>;);
+impl<V, P, A> Sealed for Rows<V, P, A> {}
 
 impl<V, P, A> Clone for Rows<V, P, A> {
     fn clone(&self) -> Self {
@@ -247,7 +245,8 @@ impl<V, P, A> Rows<V, P, A> {
         F: IntoFilter<V::Entity>,
     {
         if let Some(filter) = filter(V::Entity::COLUMNS).into_filter() {
-            self.plan.filter(filter.condition, filter.comparisons);
+            let (condition, comparisons) = column::condition(filter);
+            self.plan.filter(condition, comparisons);
         }
         Rows::new(self.plan)
     }

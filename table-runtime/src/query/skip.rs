@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use table_model::unstable::codec::is_unreadable;
 use table_store::{
     Error, Result,
     backend::BoxFuture,
@@ -12,7 +13,7 @@ use table_store::{
 use super::{BoxedRows, Entities, PageOf, boxed::Reading, point};
 use crate::{
     client::tables::Tables,
-    model::{codec::is_unreadable, returned::ReturnsNothingOfRow},
+    query::ReturnsNothingOfRow,
     read::{FoundRow, OnUnreadable, OnePage, Plan, Source, skip_or_fail},
 };
 

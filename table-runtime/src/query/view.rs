@@ -1,11 +1,9 @@
 //! Results that a query makes of the rows that it finds.
 
+use table_model::TableEntity;
 use table_store::Result;
 
-use crate::{
-    model::entity::{Stored, TableEntity},
-    read::FoundRow,
-};
+use crate::{client::stored::Stored, read::FoundRow};
 
 /// A type that defines the results of a query: an entity, which is returned as [`Stored`], or a type that is made from
 /// its row, such as [`Copied`](crate::Copied) or a [`Projection`](crate::Projection).

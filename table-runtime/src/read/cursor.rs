@@ -4,10 +4,9 @@ use std::fmt;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use table_model::{LayoutInfo, PartInfo};
 use table_store::{Condition, backend::Scan, error::ParseCursorError};
 use twox_hash::XxHash3_64;
-
-use crate::model::layout::{LayoutInfo, PartInfo};
 
 /// Position after which a query continues.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

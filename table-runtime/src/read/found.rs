@@ -1,12 +1,19 @@
 //! Row that a query found, and the index row that pointed to it.
 
+use table_model::{
+    TableEntity,
+    unstable::{
+        entity::{self, WriteEntity},
+        layout::LayoutExt,
+    },
+};
 use table_store::{
     Error, Result, RowRef,
     unstable::{RowKeys, observe},
 };
 
 use super::{cursor::Position, once::Once};
-use crate::model::entity::{self, Stored, TableEntity, WriteEntity};
+use crate::client::stored::{self, Stored};
 
 /// Callback for a found row. It returns whether the row was a match and so is part of the result.
 pub type OnRow<'a> = &'a mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send);
@@ -114,7 +121,7 @@ impl<'a> FoundRow<'a> {
             give(stored);
             true
         };
-        Ok(entity::read_committed(self.table, self.row, give_match)?.unwrap_or(false))
+        Ok(stored::read_committed(self.table, self.row, give_match)?.unwrap_or(false))
     }
 
     /// Checks whether the row, which holds the entity, is the one by which the query returns it.

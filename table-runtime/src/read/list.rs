@@ -10,13 +10,12 @@
 //! The first row is the lock of the others: a write of any of them also writes the first row. A reader that finds the
 //! first row unchanged therefore knows that it has read the others in one state.
 
+use table_model::unstable::codec::{damaged, misfit};
 use table_store::{
     Properties, PropertiesRef, Result, RowRef, ValueRef,
     error::PropertyProblem,
     unstable::{limits, order},
 };
-
-use crate::model::codec::{damaged, misfit};
 
 /// Property of the row keys of the entities.
 pub const ENTITIES: &str = "IndexedEntities";

@@ -6,6 +6,10 @@ use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, FuturesOrdered},
 };
+use table_model::{
+    Holds, LayoutInfo,
+    unstable::codec::{is_unreadable, misfit},
+};
 use table_store::{
     Condition, Error, Result, Row, RowRef,
     backend::{BackendExt, BoxFuture},
@@ -21,13 +25,7 @@ use super::{
     plan::{IndexedEntity, Plan},
     visible::Visible,
 };
-use crate::{
-    client::{pacing::CONCURRENCY, tables::Tables},
-    model::{
-        codec::{is_unreadable, misfit},
-        layout::{Holds, LayoutInfo},
-    },
-};
+use crate::client::{pacing::CONCURRENCY, tables::Tables};
 
 /// Entities that index rows point to. Each is read when the caller asks for it, or a few entities ahead.
 pub struct PointerReader {

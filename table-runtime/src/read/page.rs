@@ -1,5 +1,6 @@
 //! Reading of one page of a query.
 
+use table_model::LayoutInfo;
 use table_store::{Error, Result};
 
 use super::{
@@ -7,7 +8,6 @@ use super::{
     found::{FoundRow, OnRow, OnUnreadable, Visit, skip_or_fail},
     source::Source,
 };
-use crate::model::layout::LayoutInfo;
 
 /// One page of a query: the first, or the one after a cursor.
 pub struct OnePage {

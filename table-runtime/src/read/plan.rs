@@ -2,6 +2,16 @@
 
 use std::{borrow::Cow, cell::OnceCell, cmp::Ordering, mem, ops::Bound};
 
+use table_model::{
+    Holds, LayoutInfo, PartInfo, PropertyInfo, TableEntity,
+    key::{Encode, Escape, KeyBuffer, Kind, Ordered, kind},
+    unstable::{
+        column,
+        entity::{EntityInfo, VERSION},
+        key::{bucket, check_length, write_part},
+        layout::{LayoutExt, slice, stored},
+    },
+};
 use table_store::{
     Condition, Error, Result, RowRef,
     backend::{KeyRange, Partitions, Scan},
@@ -17,15 +27,7 @@ use super::{
     selection::SelectedProperties,
     visible::{Bin, Rules, Visible},
 };
-use crate::{
-    client::tables::{LayoutId, Tables},
-    model::{
-        column,
-        entity::{EntityInfo, TableEntity, VERSION},
-        key::{Encode, Escape, KeyBuffer, Kind, Ordered, check_length, hash, kind, write_part},
-        layout::{Holds, LayoutInfo, PartInfo, PropertyInfo, stored},
-    },
-};
+use crate::client::tables::{LayoutId, Tables};
 
 /// Partitions that a query reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -367,7 +369,7 @@ impl Plan {
             ReachedPartitions::Range => vec![self.scan(Partitions::Range(self.partition_range()))],
             ReachedPartitions::All => vec![self.scan(Partitions::ALL)],
             ReachedPartitions::Buckets(count) => {
-                let scan = |bucket| self.scan(self.partition(&hash::bucket(bucket, count)));
+                let scan = |number| self.scan(self.partition(&bucket(number, count)));
                 (0..count).map(scan).collect()
             }
         }
@@ -381,7 +383,7 @@ impl Plan {
             ReachedPartitions::Range => self.scan(Partitions::Range(self.partition_range())),
             ReachedPartitions::All => self.scan(Partitions::ALL),
             ReachedPartitions::Buckets(count) => {
-                let (first, last) = (hash::bucket(0, count), hash::bucket(count - 1, count));
+                let (first, last) = (bucket(0, count), bucket(count - 1, count));
                 self.scan(self.partition(&format!("{{{first}..{last}}}")))
             }
         }
@@ -411,7 +413,7 @@ impl Plan {
         let select = self.selected(&self.visible.properties_after_filter()).map(Into::into);
         // The pattern is as long as the names of the slices, so the length of the request can be checked.
         let table = match &self.layout().slice {
-            Some(slice) => slice.pattern(&self.layout().table).into(),
+            Some(slice) => slice::pattern(slice, &self.layout().table).into(),
             None => self.layout().table.clone(),
         };
         Scan { table, partitions, rows, filter, select, page: limits::PAGE }

@@ -1,5 +1,6 @@
 //! Reading of one row by its full key.
 
+use table_model::unstable::layout::LayoutExt;
 use table_store::{Error, Result, RowRef, backend::BackendExt, unstable::observe};
 
 use super::{

@@ -1,13 +1,15 @@
 //! Properties that a query asks for.
 
+use table_model::{
+    Holds, LayoutInfo, PropertyInfo, Scope,
+    unstable::layout::{LayoutExt, Within, includes, joined, stored},
+};
 use table_store::Condition;
-
-use crate::model::layout::{Holds, LayoutInfo, PropertyInfo, Scope, Within, joined, stored};
 
 /// Returns the properties that an index's keys hold and its rows do not, each with the number of its key part.
 pub fn values(layout: &'static LayoutInfo) -> impl Iterator<Item = (usize, &'static str)> {
     let index = layout.index.as_ref().filter(|index| index.holds != Holds::Copy);
-    let included = move |name: &str| index.is_some_and(|index| index.includes(name));
+    let included = move |name: &str| index.is_some_and(|index| includes(index, name));
     index.map_or([].as_slice(), |index| index.values).iter().copied().filter(move |(_, name)| !included(name))
 }
 
@@ -71,7 +73,7 @@ impl SelectedProperties {
         elements: &'static [PropertyInfo],
     ) -> bool {
         let Some(index) = &layout.index else { return false };
-        let included = |name: &str| index.includes(name);
+        let included = |name: &str| includes(index, name);
         let held = |name: &str| included(name) || values(layout).any(|(_, other)| other == name);
         matches!(index.holds, Holds::Pointer | Holds::Include)
             && (index.scope == Scope::SamePartition || self.unchecked)

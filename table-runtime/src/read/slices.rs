@@ -2,6 +2,10 @@
 
 use std::{ops::Bound, sync::Arc};
 
+use table_model::{
+    Slice, SliceInfo,
+    unstable::layout::{TimePart, slice},
+};
 use table_store::{
     Result, Ticks,
     backend::{BackendExt, KeyRange, Scan},
@@ -10,7 +14,6 @@ use table_store::{
 
 use crate::{
     client::pacing::CONCURRENCY,
-    model::layout::{Slice, SliceInfo, TimePart},
     read::plan::{Plan, ReachedPartitions},
 };
 
@@ -41,7 +44,7 @@ impl Slices {
     pub fn new(plan: &Plan, reached: ReachedPartitions, rows: &KeyRange) -> Option<Self> {
         let layout = plan.layout();
         let info = layout.slice.as_ref()?;
-        let part = info.place(layout)?;
+        let part = TimePart::of(info, layout)?;
         let all = Self {
             info,
             table: &layout.table,
@@ -77,7 +80,7 @@ impl Slices {
             if slices.len() == CONCURRENCY {
                 return None;
             }
-            let slice = self.info.at(self.table, time);
+            let slice = slice::at(self.info, self.table, time);
             next = slice.end;
             slices.push(slice);
         }
@@ -104,7 +107,7 @@ impl Slices {
     pub fn explained(&self, each: usize, take: Option<usize>) -> (Vec<String>, usize) {
         let Some(mut slices) = self.named() else {
             // One request lists the tables. It may find none, and then there are no other requests.
-            return (vec![self.info.pattern(self.table)], 1);
+            return (vec![slice::pattern(self.info, self.table)], 1);
         };
         if self.descending {
             slices.reverse();
@@ -176,7 +179,7 @@ fn moment(bound: &Bound<String>, side: Side, before: &str, part: TimePart, after
 /// Returns the existing slices of the table, oldest first.
 pub async fn existing_slices(info: &SliceInfo, backend: &Client, table: &str) -> Result<Vec<Slice>> {
     let names = backend.list_tables(table).await?;
-    let mut slices: Vec<_> = names.iter().filter_map(|name| info.named(table, name)).collect();
+    let mut slices: Vec<_> = names.iter().filter_map(|name| slice::named(info, table, name)).collect();
     slices.sort_by_key(|slice| slice.start);
     Ok(slices)
 }

@@ -2,6 +2,10 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use table_model::{
+    LayoutInfo,
+    unstable::{codec::is_unreadable, layout::LayoutExt},
+};
 use table_store::{
     Result, RowRef,
     backend::Scan,
@@ -19,10 +23,7 @@ use super::{
     stages::{OnTableRow, PageDemand, Stages, after},
     visible::{Now, Visible},
 };
-use crate::{
-    client::tables::{LayoutId, Tables},
-    model::{codec::is_unreadable, layout::LayoutInfo},
-};
+use crate::client::tables::{LayoutId, Tables};
 
 /// Rows and entities that a query finds, read as the caller asks for them.
 pub struct Source {

@@ -2,17 +2,19 @@
 
 use std::{borrow::Cow, ops::Deref};
 
+use table_model::{
+    Layout, LayoutInfo, Lifecycle,
+    unstable::{
+        codec::damaged,
+        entity::{self, EntityInfo},
+        layout::{LayoutExt, Member, RowShape, is_always_there, table},
+        lifecycle::Standing,
+    },
+};
 use table_store::{
     Condition, Operator, Result, RowRef, Ticks, Value, ValueRef,
     backend::Scan,
     unstable::{client::Client, limits},
-};
-
-use crate::model::{
-    codec::damaged,
-    entity::{self, EntityInfo},
-    layout::{Layout, LayoutInfo, Lifecycle, Member, RowShape, is_always_there},
-    lifecycle::Standing,
 };
 
 /// Greatest number of kinds that a query's filter compares: three of its comparisons are for the keys.
@@ -110,7 +112,7 @@ impl Rules {
             None => false,
         };
         Self {
-            table: layouts[0].table(),
+            table: table(&layouts[0]),
             kinds: Kinds::One(info.layout.kind()),
             shape: info.shape(),
             newest,
@@ -128,7 +130,7 @@ impl Rules {
             at += 1;
         }
         Self {
-            table: members[0].key().table(),
+            table: table(members[0].key()),
             kinds: Kinds::Group(members),
             shape: None,
             newest: None,
@@ -292,7 +294,7 @@ impl Visible {
                 member_of(members, self.table, row)?.map_or(Lifecycle::NONE, |at| members[at].layout.lifecycle)
             }
         };
-        Ok(match (lifecycle.standing(self.table, *row, now)?, self.bin) {
+        Ok(match (Standing::of(lifecycle, self.table, *row, now)?, self.bin) {
             (Standing::Expired, _) | (Standing::InBin, Bin::Hidden) | (Standing::Visible, Bin::Only) => false,
             (Standing::InBin, Bin::Shown | Bin::Only) | (Standing::Visible, Bin::Hidden | Bin::Shown) => true,
         })

@@ -41,16 +41,13 @@ mod verify;
 
 use std::collections::BTreeSet;
 
+use table_model::{LayoutInfo, TableEntity};
 use table_store::{Result, backend::BackendExt};
 
-pub use crate::model::layout::LayoutState;
 pub use identify::{IdentifiedRow, KeyValue};
-pub use recorded::RecordedEntity;
+pub use recorded::{LayoutState, RecordedEntity};
 
-use crate::{
-    client::tables::{Record, Tables},
-    model::{entity::TableEntity, layout::LayoutInfo},
-};
+use crate::client::tables::{Record, Tables};
 
 /// The tables of a store, and the entities that its catalog records.
 #[derive(Clone, Debug, Default)]

@@ -44,12 +44,13 @@ pub use reader::{ReadPart, RowReader, Selection};
 pub use table_store::{Line, TableRow};
 pub use writer::RowWriter;
 
+use table_model::TableEntity;
 use table_store::{
     Error, PropertiesRef, RowId, RowRef, ValueRef,
     unstable::{observe::ObservedError, row_json},
 };
 
-use crate::{client::tables::Record, model::entity::TableEntity};
+use crate::client::tables::Record;
 
 /// The error of a transfer of rows.
 #[derive(Debug, thiserror::Error)]

@@ -1,15 +1,14 @@
 //! The bin: entities that readers do not see, and that can be restored.
 
+use table_model::{
+    SoftDelete, TableEntity,
+    unstable::{codec, entity},
+};
 use table_store::{Error, Result, Value, ValueRef, backend::BoxFuture, error::PropertyProblem};
 
 use super::modify::modify_present;
 use crate::{
-    client::{pacing, tables::Tables},
-    model::{
-        codec,
-        entity::{self, Stored, TableEntity},
-        lifecycle::SoftDelete,
-    },
+    client::{pacing, stored::Stored, tables::Tables},
     query::{OwnKey, Point, Primary},
     read::{Bin, Plan},
     write::{index::Schema, verbs::point},

@@ -9,6 +9,7 @@ use std::{convert::Infallible, fmt, future::IntoFuture, pin::Pin};
 
 use futures_core::{Stream, TryStream};
 use futures_util::{StreamExt, TryStreamExt, stream};
+use table_model::TableEntity;
 use table_store::{
     Error, Result,
     backend::BoxFuture,
@@ -17,11 +18,7 @@ use table_store::{
 };
 
 use crate::{
-    client::tables::Tables,
-    model::{
-        entity::{Stored, TableEntity},
-        sealed::Sealed,
-    },
+    client::{sealed::Sealed, stored::Stored, tables::Tables},
     query::{OwnKey, Point, Primary},
     write::{
         index::{EntityWrite, Schema, Verb},

@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use table_model::{
+    OnePartition, TableEntity,
+    unstable::{
+        entity::{self, WriteEntity},
+        layout::Member,
+    },
+};
 use table_store::{ETag, Error, Result, RowRef, backend::BoxFuture, unstable::RowKeys};
 
 use super::transaction;
 use crate::{
-    client::{pacing, tables::Tables},
-    model::{
-        entity::{self, OnePartition, Stored, StoredState, TableEntity, WriteEntity},
-        layout::Member,
-        returned::ReturnsNothing,
+    client::{
+        pacing,
+        stored::{self, Stored, StoredState},
+        tables::Tables,
     },
-    query::{EntityGroup, Opened, Rows},
+    query::{EntityGroup, Opened, ReturnsNothing, Rows},
     read::FoundRow,
     write::{
         bulk::WholeEntities,
@@ -38,7 +44,7 @@ pub trait Variant: Sized {
     /// Reads the content from a row, and returns it with the state of the row.
     #[doc(hidden)]
     fn read(table: &str, row: RowRef<'_>) -> Result<(Self, StoredState)> {
-        let stored = entity::read::<Self::Entity>(table, row)?;
+        let stored = stored::read::<Self::Entity>(table, row)?;
         let state = stored.parts().1.clone();
         Ok((Self::of(stored), state))
     }

@@ -115,7 +115,6 @@ mod commit;
 mod entity_write;
 mod execute;
 mod groups;
-pub(crate) mod indexable;
 mod leased;
 mod list;
 mod lost;

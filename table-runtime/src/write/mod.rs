@@ -5,6 +5,9 @@ pub mod bulk;
 pub mod group;
 pub mod index;
 mod modify;
+mod row_hash;
 pub mod transaction;
 mod verbs;
 pub mod writable;
+
+pub use row_hash::RowHasher;

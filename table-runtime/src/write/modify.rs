@@ -1,14 +1,15 @@
 //! Read, change and write: writes that begin again if another writer interferes.
 
+use table_model::{TableEntity, unstable::layout::LayoutExt};
 use table_store::{ETag, Error, Properties, Result, RowRef, Ticks, backend::BoxFuture};
 
 use crate::{
-    client::{pacing, tables::Tables},
-    model::{
-        entity::{self, Stored, TableEntity},
-        returned::ReturnsNothing,
+    client::{
+        pacing,
+        stored::{self, Stored},
+        tables::Tables,
     },
-    query::{OwnKey, Point},
+    query::{OwnKey, Point, ReturnsNothing},
     read::Plan,
     write::{
         index::{Encoded, EncodedRow, EntityWrite, Occupant, Schema, Verb, execute_one},
@@ -206,5 +207,5 @@ fn as_stored<E: TableEntity>(new: &Encoded, read: Option<&Properties>, etag: &ET
         etag,
         timestamp: etag.timestamp().unwrap_or(Ticks::UNIX_EPOCH),
     };
-    entity::read(&table, row)
+    stored::read(&table, row)
 }

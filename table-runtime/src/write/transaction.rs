@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use table_model::{OnePartition, Sets, TableEntity, unstable::entity::WriteEntity};
 use table_store::{
     ETag, Error, Result,
     error::LimitError,
@@ -9,11 +10,7 @@ use table_store::{
 };
 
 use crate::{
-    client::tables::Tables,
-    model::{
-        column::Sets,
-        entity::{OnePartition, StoredState, TableEntity, WriteEntity},
-    },
+    client::{stored::StoredState, tables::Tables},
     query::OwnKey,
     read::Plan,
     write::{

@@ -1,5 +1,10 @@
 //! Writes of one entity.
 
+use table_model::{
+    Sets, TableEntity,
+    property::large,
+    unstable::{codec, column::assignment, entity::WriteEntity},
+};
 use table_store::{
     ETag, Error, Properties, Result, Value,
     backend::BoxFuture,
@@ -11,13 +16,7 @@ use table_store::{
 };
 
 use crate::{
-    client::tables::Tables,
-    model::{
-        codec,
-        column::{Set, Sets},
-        entity::{StoredState, TableEntity, WriteEntity},
-        property::large,
-    },
+    client::{stored::StoredState, tables::Tables},
     query::OwnKey,
     read::Plan,
     write::{
@@ -328,7 +327,7 @@ pub fn point(key: &Plan) -> Result<RowKeys> {
 /// Returns the patch of a row, which must have the expected version if there is one.
 pub fn patched<E>(key: &Plan, expected: Option<ETag>, sets: impl Sets<E>) -> Result<EntityWrite> {
     let (mut properties, keys) = (Properties::default(), point(key)?);
-    for Set { name, value, is_large, .. } in sets.into_sets() {
+    for (name, value, is_large) in sets.into_sets().map(assignment) {
         key.check_set(name)?;
         set(&mut properties, key.table(), &keys, (name, is_large), value)?;
     }

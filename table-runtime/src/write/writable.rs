@@ -1,9 +1,8 @@
 //! Arguments of the verbs that write entities.
 
-use crate::model::{
-    entity::{Stored, TableEntity},
-    sealed::Sealed,
-};
+use table_model::TableEntity;
+
+use crate::client::{sealed::Sealed, stored::Stored};
 
 /// An entity or a reference to one, which [`insert`](crate::Tables::insert), [`upsert`](crate::Tables::upsert) and
 /// [`merge`](crate::Tables::merge) write, and of which [`insert_all`](crate::Tables::insert_all) and

@@ -177,9 +177,9 @@ fn the_documentation_lists_all_folders() -> io::Result<()> {
 
 #[test]
 fn an_upward_use_is_found() {
-    let floors = ["model", "client", "read"].map(str::to_owned);
+    let floors = ["client", "read", "query"].map(str::to_owned);
     for (source, depth, expected) in [
-        ("use crate::{client::tables::Tables, read::{Plan, model}};", 2, vec!["read"]),
+        ("use crate::{client::tables::Tables, read::{Plan, query}};", 2, vec!["read"]),
         ("fn f() { crate::read::point(); }", 2, vec!["read"]),
         ("use super::super::read::Plan;", 2, vec!["read"]),
         ("mod inner { use super::super::super::read::Plan; }", 2, vec!["read"]),
@@ -187,7 +187,7 @@ fn an_upward_use_is_found() {
         ("use super::read::Plan;", 2, vec![]),
         ("use crate::Tables;", 2, vec!["Tables"]),
         ("use crate::*;", 2, vec!["*"]),
-        ("use crate::{*, model::key};", 2, vec!["*"]),
+        ("use crate::{*, client::pace};", 2, vec!["*"]),
         ("use super::super::*;", 2, vec!["*"]),
         ("use crate as root;", 2, vec!["as"]),
         ("macro_rules! m { () => { $crate::read::f() }; }", 2, vec!["read"]),
@@ -195,7 +195,7 @@ fn an_upward_use_is_found() {
         ("#[cfg(all(test, unix))] mod tests { use crate::read::Plan; }", 2, vec![]),
         ("#[cfg(feature = \"testing\")] mod kit { use crate::read::Plan; }", 2, vec!["read"]),
         ("#[cfg(not(test))] mod product { use crate::read::Plan; }", 2, vec!["read"]),
-        ("/// [`Plan`](crate::read::Plan)\nuse crate::model::key;", 2, vec![]),
+        ("/// [`Plan`](crate::read::Plan)\nuse crate::client::pace;", 2, vec![]),
     ] {
         let uses = Uses::of(source, depth);
         assert_eq!(upward(&floors, "client", &uses).collect::<Vec<_>>(), expected, "{source}");

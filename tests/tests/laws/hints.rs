@@ -1,4 +1,4 @@
-//! The names of `table-runtime/src/hints.rs`, which the compiler answers with a message: few of them, so that a typing error is
+//! The names of the two files `hints.rs`, which the compiler answers with a message: few of them, so that a typing error is
 //! not taken for one, and new functions find their names free.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
@@ -6,6 +6,10 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 use proc_macro2::{TokenStream, TokenTree};
 
 use super::{floors::files, type_names::CRATES};
+
+/// The names on columns, and those on all other types.
+const HINTS: [&str; 2] =
+    [include_str!("../../../table-model/src/hints.rs"), include_str!("../../../table-runtime/src/hints.rs")];
 
 /// Appends the identifiers outside of groups in the uses of a macro, or in the last group of each.
 fn identifiers(source: TokenStream, of: &str, in_group: bool, found: &mut Vec<String>) {
@@ -38,9 +42,10 @@ fn identifiers(source: TokenStream, of: &str, in_group: bool, found: &mut Vec<St
 }
 
 fn listed(of: &str, in_group: bool) -> Vec<String> {
-    let source = include_str!("../../../table-runtime/src/hints.rs").parse().expect("Rust");
     let mut found = Vec::new();
-    identifiers(source, of, in_group, &mut found);
+    for source in HINTS {
+        identifiers(source.parse().expect("Rust"), of, in_group, &mut found);
+    }
     assert!(!found.is_empty(), "{of}");
     found
 }
@@ -60,8 +65,7 @@ fn hints_are_few_and_far_from_the_names_of_users() {
 
 #[test]
 fn each_message_has_a_name() {
-    let source = include_str!("../../../table-runtime/src/hints.rs");
-    let (_, lists) = source.split_once("\nnames! {").expect("the lists of names");
+    let lists = HINTS.map(|source| source.split_once("\nnames! {").expect("the lists of names").1).concat();
     for message in listed("hints", false) {
         let is_used = lists.split(|c: char| !c.is_alphanumeric()).any(|word| word == message);
         assert!(is_used, "{message}");
@@ -73,7 +77,7 @@ fn no_other_file_has_hints() -> io::Result<()> {
     for name in CRATES {
         for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src"))? {
             let is_hint = fs::read_to_string(&path)?.contains("for<'never>");
-            assert_eq!(is_hint, path.ends_with("table-runtime/src/hints.rs"), "{}", path.display());
+            assert_eq!(is_hint, path.ends_with("src/hints.rs"), "{}", path.display());
         }
     }
     Ok(())
@@ -82,14 +86,15 @@ fn no_other_file_has_hints() -> io::Result<()> {
 /// A reader takes the first notes for the answer.
 #[test]
 fn a_message_has_at_most_four_notes() -> io::Result<()> {
-    let hints = include_str!("../../../table-runtime/src/hints.rs");
-    let (_, hints) = hints.split_once("\nhints! {").expect("the messages");
-    let (hints, _) = hints.split_once("\n}\n").expect("the end of the messages");
-    let tokens = hints.parse::<TokenStream>().expect("literals").into_iter().collect::<Vec<_>>();
-    for hint in tokens.split(|token| token.to_string() == ";") {
-        let texts = hint.iter().filter(|token| matches!(token, TokenTree::Literal(_))).count();
-        // A message, a label and the notes.
-        assert!(texts <= 6, "{:?}", hint.first());
+    for hints in HINTS {
+        let (_, hints) = hints.split_once("\nhints! {").expect("the messages");
+        let (hints, _) = hints.split_once("\n}\n").expect("the end of the messages");
+        let tokens = hints.parse::<TokenStream>().expect("literals").into_iter().collect::<Vec<_>>();
+        for hint in tokens.split(|token| token.to_string() == ";") {
+            let texts = hint.iter().filter(|token| matches!(token, TokenTree::Literal(_))).count();
+            // A message, a label and the notes.
+            assert!(texts <= 6, "{:?}", hint.first());
+        }
     }
     for name in CRATES {
         for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src"))? {

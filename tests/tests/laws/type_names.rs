@@ -11,11 +11,12 @@ use proc_macro2::{TokenStream, TokenTree};
 use super::floors::{files, is_test};
 
 /// The crates with types of users. `table-derive` exports its derives alone.
-pub(crate) const CRATES: [&str; 6] =
-    ["table-azure", "table-cli", "table-embedded", "table-runtime", "table-store", "table-testing"];
+pub(crate) const CRATES: [&str; 7] =
+    ["table-azure", "table-cli", "table-embedded", "table-model", "table-runtime", "table-store", "table-testing"];
 
-/// Public names that two types have. The cost of a point query is `cost::Point`, a name of its own module.
-const SHARED: [&str; 1] = ["Point"];
+/// Public names that two types have. The cost of a point query is `cost::Point`, a name of its own module. Two crates have a
+/// seal, because a crate can seal types of others, such as ranges, only by a trait of its own.
+const SHARED: [&str; 2] = ["Point", "Sealed"];
 
 /// Appends the types of a file, also those in its modules, and whether each is public.
 fn types(source: TokenStream, found: &mut Vec<(String, bool)>) {

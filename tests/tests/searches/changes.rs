@@ -1135,7 +1135,7 @@ fn every_difference_is_that_of_a_pair() {
     for old in VERSIONS {
         of_pairs.extend(VERSIONS.iter().flat_map(|new| changed_aspects(&old.program.layout(), &new.program.layout())));
     }
-    let source = include_str!("../../../table-runtime/src/model/layout/change.rs");
+    let source = include_str!("../../../table-model/src/layout/change.rs");
     let variants = ["Aspect", "TypeEffect"].map(|name| variants_of(source, name)).concat();
     assert!(variants.len() > 30, "{variants:?}");
     let missing: Vec<_> = variants.into_iter().filter(|variant| !of_pairs.contains(variant)).collect();

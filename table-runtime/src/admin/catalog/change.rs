@@ -1,13 +1,12 @@
 //! Changes of the catalog.
 
+use table_model::TableEntity;
 use table_store::{ETag, Error, Result, RowId, backend::BackendExt};
 
-use crate::{
-    client::{
-        pacing,
-        tables::{Catalog, FORMAT, Head, Record, Tables},
-    },
-    model::entity::{Stored, TableEntity},
+use crate::client::{
+    pacing,
+    stored::Stored,
+    tables::{Catalog, FORMAT, Head, Record, Tables},
 };
 
 /// Changes of records, which one transaction writes.

@@ -2,6 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use table_model::{
+    Layout, LayoutInfo, Lifecycle,
+    unstable::layout::{
+        Aspect, Baseline, ComparedFields, KeyPattern, LayoutChange, LayoutExt, defaults, diff, fields_of_properties,
+        has_property, is_table_of, leaves, recorded, recorded_wholes, told_apart,
+    },
+};
 use table_store::{ETag, Result, unstable::replaces};
 
 use super::{
@@ -11,13 +18,9 @@ use super::{
     refusals,
 };
 use crate::{
-    client::tables::{Catalog, Facts, KEY, LayoutId, ReadRecord, Record, State},
-    model::{
-        entity::Stored,
-        layout::{
-            Aspect, Baseline, ComparedFields, KeyPattern, Layout, LayoutChange, LayoutInfo, Lifecycle, defaults, diff,
-            has_property, is_table_of, leaves, recorded_wholes, told_apart,
-        },
+    client::{
+        stored::Stored,
+        tables::{Catalog, Facts, KEY, LayoutId, ReadRecord, Record, State},
     },
     write::index::Schema,
 };
@@ -710,7 +713,7 @@ impl<'a> Comparison<'a> {
                 recorded.entry(path).and_modify(|was| was.join(&whole)).or_insert(whole);
             }
         }
-        facts.fields.extend(self.schema.fields_of_properties());
+        facts.fields.extend(fields_of_properties(&self.schema));
         facts
     }
 
@@ -722,7 +725,7 @@ impl<'a> Comparison<'a> {
     fn recorded_text(&self, layout: &LayoutInfo) -> String {
         // Cannot fail: a layout holds only text, numbers and bools. A value writes the names in order, whatever their order
         // in the struct.
-        serde_json::to_value(self.schema.recorded(layout)).unwrap_or_default().to_string()
+        serde_json::to_value(recorded(&self.schema, layout)).unwrap_or_default().to_string()
     }
 
     fn new_record(&self, layout: &LayoutInfo, entity: &str, state: State) -> Record {

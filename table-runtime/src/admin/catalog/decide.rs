@@ -3,6 +3,13 @@
 //! [`CatalogCase`] has the rows of the table in `docs/catalog.md`, under the same names. `compare.rs` finds the cases, [`decide`]
 //! decides about each, and the texts of all refusals are in `refusals.rs`, under the same names.
 
+use table_model::{
+    LayoutInfo,
+    unstable::{
+        entity::{VERSION, version_value},
+        layout::{LayoutChange, Leaf, TypeEffect},
+    },
+};
 use table_store::{Error, Row};
 
 use super::{
@@ -11,10 +18,6 @@ use super::{
 };
 use crate::{
     client::tables::{ReadRecord, State},
-    model::{
-        entity::{VERSION, version_value},
-        layout::{LayoutChange, LayoutInfo, Leaf, TypeEffect},
-    },
     write::index::Schema,
 };
 

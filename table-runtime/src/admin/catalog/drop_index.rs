@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use table_model::{LayoutInfo, TableEntity, unstable::layout::KeyPattern};
 use table_store::{Error, Result, RowRef, backend::Scan, error::QueryError, unstable::observe::Running};
 
 use super::{CatalogChange, Comparison, delete_rows, version};
@@ -12,11 +13,8 @@ use crate::{
     },
     client::{
         pacing,
+        stored::Stored,
         tables::{Catalog, Record, State, Tables},
-    },
-    model::{
-        entity::{Stored, TableEntity},
-        layout::{KeyPattern, LayoutInfo},
     },
     write::index::Schema,
 };

@@ -1,12 +1,10 @@
 //! Records whose rows are gone, because their tables were deleted.
 
+use table_model::unstable::layout::{LayoutExt, is_table_of};
 use table_store::{Result, backend::BackendExt};
 
 use super::compare::{Comparison, RecordVersion, version};
-use crate::{
-    client::tables::{ReadRecord, Tables},
-    model::layout::is_table_of,
-};
+use crate::client::tables::{ReadRecord, Tables};
 
 /// Returns the records whose rows are gone, as far as they matter to the entity: those of missing tables, and if the entity
 /// is not recorded as it is, those of its table and of entities with its name.

@@ -1,12 +1,12 @@
 //! What a program looks up in the store, beside the catalog.
 
+use table_model::{LayoutInfo, unstable::layout::KeyPattern};
 use table_store::{Result, Row, RowRef, backend::BackendExt, unstable::limits};
 
 use super::rows::{EntityRows, has_rows, has_table};
 use crate::{
     admin::scan::{ScannedPage, SideBySide, sections},
     client::tables::{Catalog, Tables},
-    model::layout::{KeyPattern, LayoutInfo},
     write::index::Schema,
 };
 

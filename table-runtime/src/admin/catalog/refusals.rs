@@ -1,6 +1,10 @@
 //! The texts of all refusals of `create`. Each function has the name of its row in the table of `docs/catalog.md`. Errors that
 //! writers return too, such as that of a struct without a recorded option, have their texts where those are made.
 
+use table_model::{
+    LayoutInfo,
+    unstable::layout::{LayoutChange, Leaf, TypeEffect},
+};
 use table_store::{
     Error, Row,
     error::{LayoutChangedError, MissingIndexError, PropertyError, QueryError, RowsCollideError},
@@ -8,7 +12,6 @@ use table_store::{
 
 use crate::{
     client::tables::{KEY, ReadRecord},
-    model::layout::{LayoutChange, LayoutInfo, Leaf, TypeEffect},
     write::index::{Schema, lifecycle_changed},
 };
 

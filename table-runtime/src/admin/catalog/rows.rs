@@ -5,6 +5,7 @@ use std::{
     ops::ControlFlow,
 };
 
+use table_model::unstable::entity;
 use table_store::{
     Error, Result, RowRef,
     backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Scan},
@@ -17,7 +18,6 @@ use crate::{
         pacing,
         tables::{Catalog, Tables},
     },
-    model::entity,
     write::index::Schema,
 };
 

@@ -3,18 +3,16 @@
 use std::{cell::RefCell, collections::BTreeSet, time::Duration};
 
 use table_derive::{Property, TableEntity};
+use table_model::TableEntity;
 use table_store::{Error, Result, backend::BackendExt};
 
 use super::{
     CatalogChange,
     decide::{CatalogCase, Decision},
 };
-use crate::{
-    client::{
-        pacing,
-        tables::{KEY, Record, State, Tables},
-    },
-    model::entity::TableEntity,
+use crate::client::{
+    pacing,
+    tables::{KEY, Record, State, Tables},
 };
 
 thread_local! {

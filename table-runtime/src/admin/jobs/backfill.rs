@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::ControlFlow, sync::Arc};
 
+use table_model::{Holds, TableEntity, unstable::layout::LayoutExt};
 use table_store::{
     Error, Result, RowRef,
     backend::BoxFuture,
@@ -23,8 +24,10 @@ use super::{
 use crate::{
     admin::scan::{RowRange, ScannedPage, SideBySide, sections},
     client::tables::Tables,
-    model::{entity::TableEntity, layout::Holds, row_hash::RowHasher},
-    write::index::{FoundEntity, Schema, Write, WrittenRow},
+    write::{
+        RowHasher,
+        index::{FoundEntity, Schema, Write, WrittenRow},
+    },
 };
 
 /// A backfill: see [`Tables::backfill`].

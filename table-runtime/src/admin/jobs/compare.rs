@@ -13,6 +13,7 @@
 
 use std::{ops::ControlFlow, sync::Mutex};
 
+use table_model::{Holds, unstable::codec::is_unreadable};
 use table_store::{
     ETag, Error, Result, Row, RowRef,
     backend::{BoxFuture, KeyRange},
@@ -28,8 +29,10 @@ use super::{
 use crate::{
     admin::scan::{RowRange, ScannedPage, Section, SideBySide, includes, intersection},
     client::{pacing, tables::lock},
-    model::{codec::is_unreadable, layout::Holds, row_hash::RowHasher},
-    write::index::{FoundEntity, ListStore},
+    write::{
+        RowHasher,
+        index::{FoundEntity, ListStore},
+    },
 };
 
 /// A comparison in progress.

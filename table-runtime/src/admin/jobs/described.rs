@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
+use table_model::{Holds, unstable::layout::LayoutExt};
 use table_store::{
     Result, Row, RowId, RowRef,
     backend::BoxFuture,
@@ -12,8 +13,10 @@ use table_store::{
 use super::position::Phase;
 use crate::{
     admin::scan::{Section, sections},
-    model::{layout::Holds, row_hash::RowHasher},
-    write::index::{Encoded, EncodedRow, FoundEntity, Write},
+    write::{
+        RowHasher,
+        index::{Encoded, EncodedRow, FoundEntity, Write},
+    },
 };
 
 /// Entities and the rows of their indexes.

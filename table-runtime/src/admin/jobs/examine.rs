@@ -1,5 +1,6 @@
 //! The examination of rows that may be wrong, by reads of their own.
 
+use table_model::{Holds, unstable::codec::is_unreadable};
 use table_store::{
     ETag, Error, Result, Row, RowId,
     backend::{BackendExt, BoxFuture},
@@ -13,8 +14,10 @@ use super::{
 };
 use crate::{
     client::pacing,
-    model::{codec::is_unreadable, layout::Holds, row_hash::RowHasher},
-    write::index::{EncodedRow, FoundEntity, ListStore},
+    write::{
+        RowHasher,
+        index::{EncodedRow, FoundEntity, ListStore},
+    },
 };
 
 /// A finding, with the version of the row in which it was found.

@@ -1,13 +1,13 @@
 //! The position of a job, as the text of its cursors.
 
 use serde::{Deserialize, Serialize};
+use table_model::LayoutInfo;
 use table_store::error::ParseCursorError;
 use twox_hash::XxHash3_64;
 
 use super::hashes::HashRange;
 use crate::{
     admin::scan::RowRange,
-    model::layout::LayoutInfo,
     read::cursor::{seal, unseal},
 };
 

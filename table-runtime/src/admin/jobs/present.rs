@@ -24,8 +24,10 @@ use super::{
 use crate::{
     admin::scan::{RowRange, ScannedPage, SideBySide, includes, sections},
     client::{pacing, tables::lock},
-    model::row_hash::RowHasher,
-    write::index::{FoundEntity, Write, WriteAnswer, fence},
+    write::{
+        RowHasher,
+        index::{FoundEntity, Write, WriteAnswer, fence},
+    },
 };
 
 /// The rows that an index has, in one range of hashes.

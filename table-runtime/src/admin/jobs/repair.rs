@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
+use table_model::TableEntity;
 use table_store::{
     ETag, Result,
     backend::BoxFuture,
@@ -19,7 +20,6 @@ use super::{
 };
 use crate::{
     client::tables::Tables,
-    model::entity::TableEntity,
     write::index::{Schema, Write, WrittenRow},
 };
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, TryStreamExt, stream, stream::FuturesUnordered};
+use table_model::{Holds, unstable::codec::is_unreadable};
 use table_store::{
     Result, RowRef,
     backend::{BoxFuture, KeyRange},
@@ -24,7 +25,7 @@ use super::{
 use crate::{
     admin::scan::{RandomPages, ScannedPage},
     client::{pace::Pace, pacing},
-    model::{codec::is_unreadable, layout::Holds, row_hash::RowHasher},
+    write::RowHasher,
 };
 
 /// What a verification of random ranges has read: see [`Job::sample`](super::Job::sample).

@@ -11,6 +11,15 @@ use std::{
 };
 
 use futures_util::stream;
+use table_model::{
+    HasBin, Holds, LayoutInfo, Lifecycle, PartInfo, Sweepable,
+    unstable::{
+        codec::is_unreadable,
+        key::bucket,
+        layout::{Encoding, LayoutExt},
+        lifecycle::Sweepings,
+    },
+};
 use table_store::{
     Error, Result, Row, RowId, Ticks,
     backend::{BoxFuture, KeyRange, Partitions, Scan},
@@ -26,12 +35,6 @@ use crate::{
     client::{
         pacing,
         tables::{Tables, lock},
-    },
-    model::{
-        codec::is_unreadable,
-        key::hash::bucket,
-        layout::{Encoding, Holds, LayoutInfo, Lifecycle, PartInfo},
-        lifecycle::{HasBin, Sweepable, Sweepings},
     },
     write::{
         bulk::is_of_entity,
@@ -437,7 +440,7 @@ fn expired_index_rows(layout: &LayoutInfo, field: &str, now: Ticks) -> Option<Ve
     let ([only], Some(first)) = (&*layout.partition, layout.row.first().filter(|first| is_time(first))) else {
         return None;
     };
-    let (count, prefix) = (only.parsed().hash?, &*layout.partition_prefix);
+    let (count, prefix) = (Encoding::of(only).hash?, &*layout.partition_prefix);
     let rows = until(first, &layout.row_prefix, now)?;
     let scan = |number| {
         let partitions = Partitions::One(format!("{prefix}{}", bucket(number, count)));
@@ -450,7 +453,7 @@ fn expired_index_rows(layout: &LayoutInfo, field: &str, now: Ticks) -> Option<Ve
 fn until(part: &PartInfo, prefix: &str, now: Ticks) -> Option<KeyRange> {
     let all = order::prefixed(prefix);
     let key = |ticks: u64| format!("{prefix}{ticks:019}");
-    match part.parsed() {
+    match Encoding::of(part) {
         encoding if encoding.is_reverse_time => {
             Some(KeyRange { from: Bound::Included(key(Ticks::MAX.get() - now.get())), to: all.to })
         }

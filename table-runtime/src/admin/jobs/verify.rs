@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
+use table_model::TableEntity;
 use table_store::{Result, backend::BoxFuture, error::ParseCursorError, unstable::observe::Running};
 
 use super::{
@@ -15,7 +16,6 @@ use super::{
 };
 use crate::{
     client::tables::{Tables, lock},
-    model::entity::TableEntity,
     write::index::{Schema, Write},
 };
 

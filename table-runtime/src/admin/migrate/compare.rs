@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use table_model::{Holds, unstable::entity};
 use table_store::{
     Result, Row, RowId, RowRef, ValueRef,
     backend::BoxFuture,
@@ -21,8 +22,10 @@ use crate::{
         jobs::{Described, Phase, RowPlace},
         scan::{Section, sections},
     },
-    model::{entity, layout::Holds, row_hash::RowHasher},
-    write::index::{Encoded, EncodedRow, FoundEntity},
+    write::{
+        RowHasher,
+        index::{Encoded, EncodedRow, FoundEntity},
+    },
 };
 
 /// The entities of the old place, and their rows in the new one.

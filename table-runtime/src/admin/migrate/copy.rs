@@ -3,6 +3,7 @@
 use std::{collections::HashSet, ops::ControlFlow};
 
 use futures_util::stream;
+use table_model::unstable::entity;
 use table_store::{
     Error, Result, RowId, RowRef,
     backend::BoxFuture,
@@ -21,7 +22,6 @@ use crate::{
         scan::{ScannedPage, SideBySide, sections},
     },
     client::tables::Tables,
-    model::entity,
     write::index::{Encoded, EntityWrite, Verb},
 };
 

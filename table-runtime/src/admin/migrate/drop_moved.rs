@@ -2,6 +2,10 @@
 
 use std::{collections::BTreeSet, fmt};
 
+use table_model::{
+    LayoutInfo, TableEntity,
+    unstable::layout::{KeyPattern, LayoutExt},
+};
 use table_store::{
     Error, Result, RowRef,
     backend::{BackendExt, Scan},
@@ -18,10 +22,6 @@ use crate::{
     client::{
         pacing,
         tables::{Catalog, ReadRecord, State, Tables},
-    },
-    model::{
-        entity::TableEntity,
-        layout::{KeyPattern, LayoutInfo},
     },
     write::index::Schema,
 };

@@ -9,9 +9,9 @@ use crate::{
     admin::catalog::{CatalogChange, Comparison, EntityRows},
     client::{
         pacing,
+        stored::Stored,
         tables::{Catalog, EntityPlace, Lease, ReadRecord, Record, State, Tables, lock},
     },
-    model::entity::Stored,
     write::index::Schema,
 };
 

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, cmp::Ordering, ops::Bound};
 
+use table_model::LayoutInfo;
 use table_store::{
     Result, RowRef, RowSet,
     backend::{KeyRange, Partitions, Scan},
@@ -10,7 +11,7 @@ use table_store::{
 use twox_hash::XxHash3_64;
 
 use super::place::{Point, RowRange, ScanPlace};
-use crate::{model::layout::LayoutInfo, read::existing_slices};
+use crate::read::existing_slices;
 
 /// The rows of one layout in one table, or a part of them. The sections of a scan are in the order of their rows.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ use table_store::ETag;
 use twox_hash::XxHash3_64;
 
 use super::record::{Facts, KEY, LayoutId, Record, Wholes};
-use crate::model::entity::Stored;
+use crate::client::stored::Stored;
 
 /// Default length of a lease.
 pub const LENGTH: Duration = Duration::from_mins(1);

@@ -12,13 +12,16 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use table_derive::{Property, TableEntity};
-use table_store::{Result, unstable::RowKeys};
-
-use crate::model::{
-    entity::{EntityInfo, TableEntity},
-    key::{KeyWriter, PartSink, Plain, kind},
-    layout::{LayoutInfo, Lifecycle, ReadLayout, RecordedWhole},
+use table_model::{
+    LayoutInfo, Lifecycle, TableEntity,
+    key::{PartSink, Plain, kind},
+    unstable::{
+        entity::EntityInfo,
+        key::KeyWriter,
+        layout::{ReadLayout, RecordedWhole},
+    },
 };
+use table_store::{Result, unstable::RowKeys};
 
 /// Version of the format of the catalog's rows.
 pub const FORMAT: i32 = 1;
@@ -118,7 +121,7 @@ impl Record {
 
     /// Returns the recorded layout; `None` if it is damaged.
     pub fn layout(&self) -> Option<ReadLayout> {
-        LayoutInfo::read(&serde_json::from_str(&self.layout).ok()?)
+        ReadLayout::of(&serde_json::from_str(&self.layout).ok()?)
     }
 
     pub fn facts(&self) -> Facts {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, ops::Deref};
 
+use table_model::{LayoutInfo, TableEntity, unstable::layout::ReadLayout};
 use table_store::{
     ETag, Error, Result, RowRef,
     backend::{BackendExt, Partitions, Scan},
@@ -14,10 +15,7 @@ use super::{
     lease::{Held, Lease},
     record::{FORMAT, Facts, Head, KEY, LayoutId, Record, State},
 };
-use crate::model::{
-    entity::{self, Stored, TableEntity},
-    layout::{LayoutInfo, ReadLayout},
-};
+use crate::client::stored::{self, Stored};
 
 /// A record, with its layout and its facts as values.
 #[derive(Clone, Debug)]
@@ -201,7 +199,7 @@ impl Tables {
         let (table, RowKeys { partition_key, row_key }) = (&*Record::INFO.layouts[0].table, id.record_keys(entity)?);
         match self.backend().get(table, &partition_key, &row_key, None).await {
             Err(Error::TableNotFound(_)) | Ok(None) => Ok(None),
-            Ok(Some(row)) => entity::read(table, row.as_ref()).map(Some),
+            Ok(Some(row)) => stored::read(table, row.as_ref()).map(Some),
             Err(error) => Err(error),
         }
     }
@@ -216,10 +214,10 @@ impl Tables {
         let (scan, mut catalog) = (Scan { partitions, ..Scan::all(layout.table.clone()) }, Catalog::default());
         let read = |row: RowRef<'_>| {
             if row.row_key != head_key {
-                catalog.records.push(entity::read::<Record>(&layout.table, row)?.into());
+                catalog.records.push(stored::read::<Record>(&layout.table, row)?.into());
                 return Ok(());
             }
-            let head = entity::read::<Head>(&layout.table, row)?;
+            let head = stored::read::<Head>(&layout.table, row)?;
             if head.format > FORMAT {
                 return Err(Error::NewerCatalog { found: head.format, known: FORMAT });
             }

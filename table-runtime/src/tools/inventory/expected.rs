@@ -1,12 +1,13 @@
 //! The keys that follow from other keys and from properties, by the recorded layouts.
 
+use table_model::{
+    LayoutInfo, PartInfo,
+    key::{Escape, KeyBuffer},
+    unstable::layout::{Encoding, LayoutExt, segments},
+};
 use table_store::{RowRef, Ticks, Value, ValueRef};
 
 use super::{IdentifiedRow, KeyValue, LayoutState, RecordedEntity, recorded::EntityValue};
-use crate::model::{
-    key::{Escape, KeyBuffer},
-    layout::{LayoutInfo, PartInfo},
-};
 
 /// The keys of the rows that an entity should have in an index: none if it has no value of a part, several with `each`.
 ///
@@ -60,12 +61,9 @@ fn keys_of(index: &LayoutInfo, row: RowRef<'_>, entity: &IdentifiedRow<'_>, elem
         encode_known(part, &entity.partition, &entity.row, escape, out)
     };
     let [partition, own] = index.keys();
-    let partition_key = if index.is_same_partition() {
-        Some(row.partition_key.to_owned())
-    } else {
-        key(partition, index.separator, &mut part)
-    };
-    let row_key = key(own, index.separator, &mut part);
+    let partition_key =
+        if index.is_same_partition() { Some(row.partition_key.to_owned()) } else { key(index, partition, &mut part) };
+    let row_key = key(index, own, &mut part);
     match (partition_key, row_key) {
         (Some(partition_key), Some(row_key)) => Some(vec![(partition_key, row_key)]),
         _ if is_absent => Some(Vec::new()),
@@ -122,26 +120,25 @@ pub(super) fn owner(row: RowRef<'_>, found: &IdentifiedRow<'_>) -> Option<(Strin
     let partition_key = if found.layout.is_same_partition() {
         row.partition_key.to_owned()
     } else {
-        key(partition, primary.separator, &mut part)?
+        key(primary, partition, &mut part)?
     };
-    Some((partition_key, key(own, primary.separator, &mut part)?))
+    Some((partition_key, key(primary, own, &mut part)?))
 }
 
 /// Writes a key from its parts.
 fn key(
+    layout: &LayoutInfo,
     (prefix, parts): (&str, &[PartInfo]),
-    separator: Option<char>,
     write: &mut impl FnMut(&PartInfo, Escape, &mut KeyBuffer) -> Option<()>,
 ) -> Option<String> {
     let mut key = prefix.to_owned();
     for (at, part) in parts.iter().enumerate() {
         let last = at + 1 == parts.len();
-        let escape = Escape { last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
         let mut text = KeyBuffer::new();
-        write(part, escape, &mut text)?;
+        write(part, segments::escape(layout, last), &mut text)?;
         key.push_str(text.as_str());
         if !last {
-            key.push(part.delimiter(separator));
+            key.push(segments::delimiter(layout, part));
         }
     }
     Some(key)
@@ -172,5 +169,5 @@ fn encode_known(
 
 /// Writes a part of a stored value; `None` if the property holds the value in another form.
 fn encode(part: &PartInfo, value: ValueRef<'_>, escape: Escape, out: &mut KeyBuffer) -> Option<()> {
-    part.known_encoding()?.encode(&part.kind, value, escape, out)?.ok()
+    Encoding::known(part)?.encode(&part.kind, value, escape, out)?.ok()
 }

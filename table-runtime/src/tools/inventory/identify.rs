@@ -2,14 +2,16 @@
 
 use std::{cmp::Reverse, fmt};
 
+use table_model::{
+    LayoutInfo, PartInfo,
+    unstable::{
+        entity::{KIND, PENDING, attempt},
+        layout::{Encoding, LayoutExt, segments},
+    },
+};
 use table_store::{PropertiesRef, RowRef, ValueRef};
 
 use super::{Inventory, RecordedEntity};
-use crate::model::{
-    entity::{KIND, PENDING, attempt},
-    key::Escape,
-    layout::{LayoutInfo, PartInfo, segments},
-};
 
 /// A stored row whose keys fit a recorded layout.
 #[derive(Clone, Debug)]
@@ -115,8 +117,7 @@ pub(super) fn identified<'i>(
         row_key = first_of_list(row_key);
     }
     let [partition, row] = layout.keys();
-    let partition = decode(partition, partition_key, layout.separator)?;
-    let row = decode(row, row_key, layout.separator)?;
+    let (partition, row) = (decode(layout, partition, partition_key)?, decode(layout, row, row_key)?);
     Some(IdentifiedRow { entity, layout, partition, row })
 }
 
@@ -130,25 +131,15 @@ pub(super) fn first_of_list(row_key: &str) -> &str {
 }
 
 /// Returns the parts of a key; `None` if it is no key of this layout.
-fn decode((prefix, parts): (&str, &[PartInfo]), key: &str, separator: Option<char>) -> Option<Vec<KeyValue>> {
-    let mut rest = key.strip_prefix(prefix)?;
+fn decode(layout: &LayoutInfo, (prefix, parts): (&str, &[PartInfo]), key: &str) -> Option<Vec<KeyValue>> {
+    let key = key.strip_prefix(prefix)?;
     if parts.is_empty() {
-        return rest.is_empty().then(Vec::new);
+        return key.is_empty().then(Vec::new);
     }
     let mut values = Vec::with_capacity(parts.len());
-    for (at, part) in parts.iter().enumerate() {
-        let is_last = at + 1 == parts.len();
-        let text = match segments::split(rest, part.delimiter(separator)) {
-            _ if is_last => rest,
-            (text, Some(after)) => {
-                rest = after;
-                text
-            }
-            (_, None) => return None,
-        };
-        let escape = Escape { last: is_last, separator: separator.and_then(|separator| u8::try_from(separator).ok()) };
-        let encoding = part.known_encoding()?;
-        let value = encoding.decode(&part.kind, text, escape).ok()?;
+    for (part, text, last) in segments::texts(layout, parts, key) {
+        let encoding = Encoding::known(part)?;
+        let value = encoding.decode(&part.kind, text.ok()?, segments::escape(layout, last)).ok()?;
         // An element is not the whole field.
         let (field, is_whole) = (part.field.to_string(), !encoding.is_lossy() && !part.each);
         let is_number = encoding.hash.is_some();

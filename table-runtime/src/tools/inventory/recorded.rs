@@ -3,18 +3,20 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
+    fmt,
 };
 
+use table_model::{
+    LayoutInfo, Lifecycle,
+    unstable::{
+        entity::VERSION,
+        layout::{RecordedWhole, absence_name},
+    },
+};
 use table_store::{PropertiesRef, RowRef, Value, ValueRef};
 
 use super::distinct;
-use crate::{
-    client::tables::{Facts, ReadRecord, State, Wholes},
-    model::{
-        entity::VERSION,
-        layout::{LayoutInfo, LayoutState, Lifecycle, RecordedWhole, absence_name},
-    },
-};
+use crate::client::tables::{Facts, ReadRecord, State, Wholes};
 
 /// An entity that the catalog records.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,6 +133,28 @@ impl RecordedEntity {
     /// Returns the properties with the times that hide an entity.
     pub(super) fn lifecycle(&self) -> Lifecycle<'_> {
         Lifecycle { expires: self.expires.as_deref(), soft_delete: self.soft_delete.as_deref() }
+    }
+}
+
+/// State of a layout, as the catalog records it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "`docs/catalog.md` describes them")]
+pub enum LayoutState {
+    Building,
+    #[default]
+    Ready,
+    Leaving,
+    Gone,
+}
+
+impl fmt::Display for LayoutState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Building => "building",
+            Self::Ready => "ready",
+            Self::Leaving => "leaving",
+            Self::Gone => "gone",
+        })
     }
 }
 

@@ -6,6 +6,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use table_model::{
+    Holds,
+    unstable::{
+        entity::{PENDING, attempt},
+        layout::LayoutExt,
+    },
+};
 use table_store::{
     Error, Properties, PropertiesRef, Result, Row, RowId, RowRef,
     backend::{BackendExt, BoxFuture, Scan},
@@ -23,12 +30,10 @@ use crate::{
         scan::Section,
     },
     client::tables::{Tables, lock},
-    model::{
-        entity::{PENDING, attempt},
-        layout::Holds,
-        row_hash::RowHasher,
+    write::{
+        RowHasher,
+        index::{Encoded, EncodedRow, FoundEntity},
     },
-    write::index::{Encoded, EncodedRow, FoundEntity},
 };
 
 /// The rows of recorded entities. A layout has its number among those of all entities.

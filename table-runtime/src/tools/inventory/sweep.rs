@@ -2,6 +2,14 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use table_model::{
+    HasBin, Lifecycle,
+    unstable::{
+        entity::{PENDING, attempt},
+        layout::LayoutExt,
+        lifecycle::Sweepings,
+    },
+};
 use table_store::{
     ETag, Error, Result, Row, RowId,
     backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Scan},
@@ -18,11 +26,6 @@ use crate::{
         scan::Section,
     },
     client::{pacing, tables::Tables},
-    model::{
-        entity::{PENDING, attempt},
-        layout::Lifecycle,
-        lifecycle::{HasBin, Sweepings},
-    },
     write::{
         bulk::is_of_entity,
         index::{FoundEntity, operations_without},

@@ -3,6 +3,10 @@
 use std::{collections::VecDeque, ops::Bound, sync::Arc};
 
 use serde::{Deserialize, Serialize};
+use table_model::{
+    TableEntity,
+    unstable::entity::{KIND, PENDING},
+};
 use table_store::{
     Error, Result, RowRef, RowSet,
     backend::{BackendExt, Continuation, KeyRange, Page, Partitions, Scan},
@@ -12,10 +16,7 @@ use table_store::{
 use super::{TransferError, check, is_forbidden, is_own_catalog, is_record, may_be_catalog};
 use crate::{
     client::tables::{Record, Tables},
-    model::{
-        entity::{KIND, PENDING, TableEntity},
-        row_hash::RowHasher,
-    },
+    write::RowHasher,
 };
 
 /// The rows that a transfer reads.

@@ -10,7 +10,7 @@ use table_store::{
 };
 
 use super::{ReadPart, TableRow, TransferError, is_forbidden, is_own_catalog, is_record, may_be_catalog};
-use crate::{client::tables::Tables, model::row_hash::RowHasher};
+use crate::{client::tables::Tables, write::RowHasher};
 
 /// Maximum number of transactions that wait to be written.
 const GROUPS: usize = 64;

@@ -1,12 +1,15 @@
 //! What a query finds, to be deleted.
 
 use futures_util::{StreamExt, stream};
+use table_model::{TableEntity, unstable::entity::WriteEntity};
 use table_store::Result;
 
 use super::{Bulk, TypedWrite};
 use crate::{
-    client::tables::Tables,
-    model::entity::{Stored, StoredState, TableEntity, WriteEntity},
+    client::{
+        stored::{Stored, StoredState},
+        tables::Tables,
+    },
     query::{Entities, EntityGroup, Opened, Rows, View},
     read::FoundRow,
     write::index::{EntityWrite, Schema},

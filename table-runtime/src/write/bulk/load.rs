@@ -17,6 +17,7 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use hashbrown::{DefaultHashBuilder, Equivalent, HashMap, HashSet};
+use table_model::{Holds, unstable::layout::LayoutExt};
 use table_store::{
     Error, Result,
     backend::BoxFuture,
@@ -31,7 +32,6 @@ use super::{
 };
 use crate::{
     client::{pace::Pace, pacing, tables::Tables},
-    model::layout::Holds,
     write::index::{BegunWrite, Schema, Write},
 };
 

@@ -3,6 +3,7 @@
 use std::{collections::HashSet, mem, sync::Arc};
 
 use futures_util::{StreamExt, future::join_all, stream};
+use table_model::unstable::lifecycle::Standing;
 use table_store::{
     Error, Result, RowId,
     backend::BoxFuture,
@@ -12,7 +13,6 @@ use table_store::{
 
 use crate::{
     client::pacing,
-    model::lifecycle::Standing,
     write::index::{BegunWrite, EntityState, InTheWay, WriteFailure, attempt, execute_one},
 };
 

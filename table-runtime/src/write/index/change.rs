@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
+use table_model::{Holds, unstable::entity::LoadedRow};
 use table_store::{
     ETag,
     backend::{Action, IfMatch},
@@ -12,7 +13,6 @@ use super::{
     schema::{EncodedRow, Schema},
     write::Write,
 };
-use crate::model::{entity::LoadedRow, layout::Holds};
 
 /// The rows of an entity before and after a write, in any number for each index, in the order of their layouts and keys.
 #[derive(Clone, Copy)]

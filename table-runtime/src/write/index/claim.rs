@@ -2,6 +2,10 @@
 
 use std::time::Instant;
 
+use table_model::{
+    Holds,
+    unstable::{entity::WRITE_ID, lifecycle::Standing},
+};
 use table_store::{ETag, Error, Guid, Result, Row, ValueRef, unstable::RowKeys};
 
 use super::{
@@ -9,10 +13,7 @@ use super::{
     schema::{EncodedRow, FoundEntity},
     write::{Write, WriteAnswer, WrittenRow, single},
 };
-use crate::{
-    client::pacing,
-    model::{entity::WRITE_ID, layout::Holds, lifecycle::Standing},
-};
+use crate::client::pacing;
 
 /// The condition under which a writer may still commit its entity.
 #[derive(Clone, Copy)]

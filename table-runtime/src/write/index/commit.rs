@@ -6,6 +6,7 @@
 //! A commit reads the rows on which its operations depend, groups the operations, checks them, and executes them. If an
 //! index row turns out to be missing, or to belong to no entity, all is repeated with that knowledge.
 
+use table_model::unstable::{layout::LayoutExt, lifecycle::Standing};
 use table_store::{
     ETag, Error, Result,
     backend::{Action, FailedGroup, Group, IfMatch},
@@ -21,7 +22,7 @@ use super::{
     lost,
     write::{EntityState, WrittenRow},
 };
-use crate::{client::pacing, model::lifecycle::Standing};
+use crate::client::pacing;
 
 /// What a commit does about a row in the way of an insert.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,12 @@
 //! Every verb is such a value. The verbs differ in what is known when the write begins: the rows that the entity has
 //! afterwards, those that it had when it was loaded, and the version that it must have.
 
+use table_model::unstable::{
+    codec::is_unreadable,
+    entity::{self, Carried, LoadedRows, Unknown, WriteEntity},
+    layout::LayoutExt,
+    lifecycle::Standing,
+};
 use table_store::{
     ETag, Error, Properties, Result, RowId,
     backend::{Action, IfMatch},
@@ -15,11 +21,7 @@ use super::{
     schema::{Encoded, EncodedRow, FoundEntity},
     write::{EntityState, Occupant, Write},
 };
-use crate::model::{
-    codec::is_unreadable,
-    entity::{self, Carried, LoadedEntity, LoadedRows, StoredState, Unknown, WriteEntity},
-    lifecycle::Standing,
-};
+use crate::client::stored::{LoadedEntity, StoredState};
 
 /// The verbs that write one entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use table_model::unstable::entity::Unknown;
 use table_store::{ETag, Error, Properties, Result, backend::BoxFuture, error::OutcomeUnknownError};
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
     steps::Committed,
     write::{Write, WrittenRow},
 };
-use crate::{client::pacing, model::entity::Unknown};
+use crate::client::pacing;
 
 /// The result of an entity write.
 pub struct WrittenEntity {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
+use table_model::unstable::{layout::LayoutExt, lifecycle::Standing};
 use table_store::{
     Error, Result, RowId,
     backend::{Action, Group, Operation},
@@ -18,7 +19,6 @@ use table_store::{
 };
 
 use super::change::{IndexOperation, Planned, ReadRows};
-use crate::model::lifecycle::Standing;
 
 /// The operations of a transaction, without those on lists, which have to be read.
 pub(super) struct Grouped {

@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
+use table_model::LayoutInfo;
 use table_store::{
     ETag, Error, Result, RowId,
     backend::{Action, BackendExt, FailedGroup, Group},
@@ -11,10 +12,7 @@ use table_store::{
 };
 
 use super::change::Planned;
-use crate::{
-    client::tables::{LayoutId, Lease},
-    model::layout::LayoutInfo,
-};
+use crate::client::tables::{LayoutId, Lease};
 
 /// The leases under which the entities of a transaction may be written. There are none for entities for which the handle
 /// did not call `create`.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
+use table_model::Holds;
 use table_store::{
     ETag, Result, RowId, RowRef,
     backend::{Action, BackendExt, IfMatch, Operation},
@@ -17,7 +18,7 @@ use super::{
     change::Planned,
     write::{Write, WriteAnswer},
 };
-use crate::{client::pacing, model::layout::Holds, read::list};
+use crate::{client::pacing, read::list};
 
 /// A list that was read: the row keys in each of its rows.
 struct StoredList {

@@ -1,5 +1,6 @@
 //! A commit whose answer was lost: the proof, in the rows, that it was applied.
 
+use table_model::unstable::entity::WRITE_ID;
 use table_store::{
     ETag, Error, Properties, Result, ValueRef,
     backend::{Action, BoxFuture, Group},
@@ -7,7 +8,7 @@ use table_store::{
 };
 
 use super::{change::Planned, leased::HeldLeases, schema::pending};
-use crate::{client::pacing, model::entity::WRITE_ID};
+use crate::client::pacing;
 
 /// Resolves a lost answer. The write ids of the rows are the only proof that the transaction was applied, and one of them
 /// proves it of all.

@@ -8,6 +8,7 @@
 use std::mem;
 
 use futures_util::future::join;
+use table_model::{Holds, unstable::layout::LayoutExt};
 use table_store::{
     ETag, Error, Result,
     backend::{Action, IfMatch},
@@ -19,7 +20,7 @@ use super::{
     schema::EncodedRow,
     write::{Write, WriteAnswer, WrittenRow, single},
 };
-use crate::{client::pacing, model::layout::Holds};
+use crate::client::pacing;
 
 impl Write {
     /// Writes the properties of a commit to the entity's copies. A failure is left to a repair: the commit stays valid.

@@ -1,7 +1,19 @@
 //! The rows of an entity in all of its layouts, without the entity's type.
 
-use std::{iter, ops::Deref};
+use std::{iter, ops::Deref, slice};
 
+use table_model::{
+    Holds, LayoutInfo, PropertyInfo, Scope, TableEntity,
+    unstable::{
+        codec::index_value,
+        entity::{
+            self, EntityInfo, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown, VERSION, WRITE_ID,
+            WriteEntity, version_value,
+        },
+        layout::{LayoutExt, has_property},
+        lifecycle::{self, Standing},
+    },
+};
 use table_store::{
     Error, Guid, Properties, PropertiesRef, Result, Row, RowId, RowRef, Ticks, ValueRef,
     backend::Reach,
@@ -10,17 +22,8 @@ use table_store::{
 };
 
 use crate::{
-    client::tables::LayoutId,
-    model::{
-        codec::index_value,
-        entity::{
-            self, EntityInfo, LoadedEntity, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, TableEntity,
-            Unknown, VERSION, WRITE_ID, WriteEntity, version_value,
-        },
-        layout::{Holds, LayoutInfo, PropertyInfo, Scope, has_property},
-        lifecycle::{self, Standing},
-        row_hash::RowHasher,
-    },
+    client::{stored::LoadedEntity, tables::LayoutId},
+    write::RowHasher,
 };
 
 /// The parts of an entity's type that writes need: its description, and a function. They are values, so that the code of
@@ -203,7 +206,7 @@ impl FoundEntity {
         if schema.lifecycle.is_none() {
             return Ok(Standing::Visible);
         }
-        schema.lifecycle.standing(schema.table(), self.row.as_ref(), now)
+        Standing::of(schema.lifecycle, schema.table(), self.row.as_ref(), now)
     }
 
     /// Returns the entity as an update needs it. A pending insert has no properties to keep.
@@ -292,7 +295,7 @@ impl Schema {
 
     /// Returns the value that the keys of an index row hold, for an error.
     pub fn value(&self, layout: usize, keys: &RowKeys) -> String {
-        index_value(&self.layouts[layout], keys, self.info.separator())
+        index_value(&self.layouts[layout], keys)
     }
 
     /// Checks whether the rows of an index may have the property. Properties that the struct does not know make no
@@ -318,7 +321,9 @@ impl Schema {
                 read.push(name, value);
             }
         }
-        let is_of_field = |name: &str| self.info.fields.iter().filter(is_held).any(|field| field.has_property(name));
+        let is_of_field = |name: &str| {
+            self.info.fields.iter().filter(is_held).any(|field| has_property(slice::from_ref(field), name))
+        };
         for (name, value) in stored.filter(|(name, _)| !is_of_field(name)) {
             read.push(name, value);
         }

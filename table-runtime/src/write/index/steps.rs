@@ -3,6 +3,10 @@
 
 use std::slice;
 
+use table_model::unstable::{
+    entity::{PENDING, WRITE_ID},
+    layout::LayoutExt,
+};
 use table_store::{
     ETag, Error, Guid, Properties, Result, ValueRef,
     backend::{Action, IfMatch},
@@ -18,10 +22,7 @@ use super::{
     schema::{EncodedRow, FoundEntity},
     write::{EntityState, Write, WriteAnswer, WrittenRow, single},
 };
-use crate::{
-    client::pacing,
-    model::entity::{PENDING, WRITE_ID},
-};
+use crate::client::pacing;
 
 /// The entity that a write left.
 pub(super) struct Committed {

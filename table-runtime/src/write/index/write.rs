@@ -7,6 +7,14 @@ use std::{
     time::Instant,
 };
 
+use table_model::{
+    Lifecycle,
+    unstable::{
+        entity::{PENDING, WRITE_ID},
+        layout::LayoutExt,
+        lifecycle::Standing,
+    },
+};
 use table_store::{
     ETag, Error, Guid, Properties, Result, Row, RowId, ValueRef,
     backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Reach},
@@ -17,11 +25,6 @@ use table_store::{
 use super::schema::{Encoded, EncodedRow, FoundEntity, Schema, pending};
 use crate::{
     client::{pacing, tables::Tables},
-    model::{
-        entity::{PENDING, WRITE_ID},
-        layout::Lifecycle,
-        lifecycle::Standing,
-    },
     read::several::{Shown, several},
 };
 
@@ -347,7 +350,7 @@ impl Write {
         let lifecycle = self.schema.lifecycle;
         let standing = match lifecycle {
             Lifecycle::NONE => Ok(Standing::Visible),
-            _ => lifecycle.standing(self.schema.table(), row.as_ref(), self.backend().earliest()),
+            _ => Standing::of(lifecycle, self.schema.table(), row.as_ref(), self.backend().earliest()),
         };
         // A row of another kind may have another property of the name.
         EntityState::Committed(standing.unwrap_or(Standing::Visible))
