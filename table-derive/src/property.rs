@@ -80,13 +80,6 @@ fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
         ) -> #t::Result<Self> {
             <#ty as #t::Property>::load_in(name, parts, row).map(Self)
         }
-        fn load_option(
-            name: &'static ::core::primitive::str,
-            parts: &'static [#t::PropertyInfo],
-            row: &mut #t::EntityReader<'_>,
-        ) -> #t::Result<::core::option::Option<Self>> {
-            <#ty as #t::Property>::load_option(name, parts, row).map(|read| read.map(Self))
-        }
         fn arg_value(
             arg: Self::Arg<'_>,
         ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {

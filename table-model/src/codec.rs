@@ -6,7 +6,7 @@ mod owner;
 
 pub use elements::ElementKeys;
 pub use lossy::check_lossy_parts;
-pub use owner::{OwnerOf, OwnerReader, index_value, point};
+pub use owner::{OwnerReader, index_value, owner_keys, point};
 
 use std::borrow::Cow;
 
@@ -280,6 +280,16 @@ fn misread(
 #[cold]
 pub fn damaged(table: &str, row: RowRef<'_>, damage: DamagedProperties) -> table_store::Error {
     table_store::Error::damaged(row.id(table), damage)
+}
+
+/// Returns the value of a property of a row.
+///
+/// # Errors
+/// The properties are damaged.
+#[inline]
+pub fn seek<'a>(table: &str, row: RowRef<'a>, name: &str) -> Result<Option<ValueRef<'a>>> {
+    let mut properties = row.properties;
+    properties.seek(name).map_err(|damage| damaged(table, row, damage))
 }
 
 /// Checks whether the error is about the content of one row and says nothing about others.

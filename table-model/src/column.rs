@@ -148,15 +148,6 @@ impl<M: Mode> Mode for Unfiltered<M> {
 pub trait Filterable: Sealed {}
 
 #[diagnostic::do_not_recommend]
-impl Filterable for Free {}
-
-#[diagnostic::do_not_recommend]
-impl Filterable for Indexed {}
-
-#[diagnostic::do_not_recommend]
-impl Filterable for Partial {}
-
-#[diagnostic::do_not_recommend]
 impl<M: Filterable> Filterable for Unfiltered<M> {}
 
 /// A column whose property the service can name in a filter.
@@ -167,18 +158,6 @@ impl<M: Filterable> Filterable for Unfiltered<M> {}
 )]
 pub trait Nameable: Sealed {}
 
-#[diagnostic::do_not_recommend]
-impl Nameable for Free {}
-
-#[diagnostic::do_not_recommend]
-impl Nameable for Indexed {}
-
-#[diagnostic::do_not_recommend]
-impl Nameable for InKey {}
-
-#[diagnostic::do_not_recommend]
-impl Nameable for Partial {}
-
 /// A column that a patch may set.
 #[diagnostic::on_unimplemented(
     message = "`patch` cannot set a field on which a key, an index, `expires` or `soft_delete` depends",
@@ -188,15 +167,6 @@ impl Nameable for Partial {}
 )]
 pub trait Settable: Sealed {}
 
-#[diagnostic::do_not_recommend]
-impl Settable for Free {}
-
-#[diagnostic::do_not_recommend]
-impl Settable for Partial {}
-
-#[diagnostic::do_not_recommend]
-impl Settable for Unfiltered<Free> {}
-
 /// A column that every row has, or may get without another one.
 #[diagnostic::on_unimplemented(
     message = "`patch` cannot set a field of an `Option` or of an enum",
@@ -204,15 +174,6 @@ impl Settable for Unfiltered<Free> {}
     note = "call `tables.modify(T::key(…), |entity| …)`; or read the entity, change the field and call `update(&mut stored)`"
 )]
 pub trait Certain: Sealed {}
-
-#[diagnostic::do_not_recommend]
-impl Certain for Free {}
-
-#[diagnostic::do_not_recommend]
-impl Certain for Indexed {}
-
-#[diagnostic::do_not_recommend]
-impl Certain for InKey {}
 
 #[diagnostic::do_not_recommend]
 impl<M: Certain> Certain for Unfiltered<M> {}
@@ -225,9 +186,6 @@ impl<M: Certain> Certain for Unfiltered<M> {}
 )]
 pub trait HasOrder: Sealed {}
 
-#[diagnostic::do_not_recommend]
-impl HasOrder for ByOrder {}
-
 /// A column whose values can be compared.
 #[diagnostic::on_unimplemented(
     message = "this property cannot be compared",
@@ -238,11 +196,22 @@ impl HasOrder for ByOrder {}
 )]
 pub trait HasEquality: Sealed {}
 
-#[diagnostic::do_not_recommend]
-impl HasEquality for ByOrder {}
+// The other columns and orders of these traits.
+macro_rules! marks {
+    ($($mark:ident: $($marked:ty)+;)+) => {$($(
+        #[diagnostic::do_not_recommend]
+        impl $mark for $marked {}
+    )+)+};
+}
 
-#[diagnostic::do_not_recommend]
-impl HasEquality for ByEquality {}
+marks! {
+    Filterable: Free Indexed Partial;
+    Nameable: Free Indexed InKey Partial;
+    Settable: Free Partial Unfiltered<Free>;
+    Certain: Free Indexed InKey;
+    HasOrder: ByOrder;
+    HasEquality: ByOrder ByEquality;
+}
 
 impl<E, T, const I: usize, M, S, P> Column<E, T, I, M, S, P> {
     /// Returns the property's name. A struct or an enum has several properties: of these, the name that the entity's field

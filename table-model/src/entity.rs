@@ -5,15 +5,15 @@ mod erased;
 mod version;
 
 use table_store::{
-    Error, Guid, Properties, Result, RowRef, ValueRef,
+    Guid, Properties, Result, RowRef, ValueRef,
     error::{KeyError, KeyProblem},
     unstable::RowKeys,
 };
 
 use crate::{
-    codec::{ElementKeys, EntityReader, OwnerReader, PropertyWriter, damaged},
+    codec::{ElementKeys, EntityReader, OwnerReader, PropertyWriter, seek},
     key::{KeyReader, KeyWriter},
-    layout::{Holds, Layout, LayoutExt, LayoutInfo, has_property},
+    layout::{Holds, Layout, LayoutExt, LayoutInfo, has_property, of_row},
 };
 
 pub use carried::{Carried, Unknown};
@@ -199,12 +199,6 @@ fn check_element(
     Err(of_row(info.key_error(field, problem), table, row))
 }
 
-#[cold]
-fn of_row(mut error: Box<KeyError>, table: &str, row: &RowRef<'_>) -> Error {
-    error.row = Some(row.id(table));
-    error.into()
-}
-
 /// Returns an entity's rows with the parts that a later write needs, in the order of the layouts.
 pub fn loaded_rows(entity: &dyn WriteEntity) -> Result<LoadedRows, Box<KeyError>> {
     let layouts = entity.info().layouts;
@@ -306,14 +300,10 @@ pub const fn attempt(value: ValueRef<'_>) -> Option<Guid> {
 
 /// Checks whether the row in `table` is an entity of this kind.
 pub fn is_kind(table: &str, row: RowRef<'_>, kind: &str) -> Result<bool> {
-    let mut properties = row.properties;
-    let found = properties.seek(KIND).map_err(|damage| damaged(table, row, damage))?;
-    Ok(found == Some(ValueRef::String(kind)))
+    Ok(seek(table, row, KIND)? == Some(ValueRef::String(kind)))
 }
 
 /// Checks whether the row in `table` is an entity whose insert is not committed yet.
 pub fn is_pending(table: &str, row: RowRef<'_>) -> Result<bool> {
-    let mut properties = row.properties;
-    let found = properties.seek(PENDING).map_err(|damage| damaged(table, row, damage))?;
-    Ok(found.and_then(attempt).is_some())
+    Ok(seek(table, row, PENDING)?.and_then(attempt).is_some())
 }

@@ -9,38 +9,31 @@ use table_store::{
 };
 
 use crate::{
-    key::{KeyPart, Kind, UnixTime, kind, time::tick_of},
+    key::{KeyPart, UnixTime, key_parts, kind, time::tick_of},
     property::{Always, ByOrder, Property, by_value, problem::misfit},
 };
 
+#[cfg(feature = "decimal")]
+use crate::key::DecimalParts;
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
-use crate::property::texts::{texts, unread, write_as_key};
+use crate::{
+    key::{DateParts, Kind},
+    property::texts::{texts, unread, write_as_key},
+};
 
 /// Implements the traits of a type of moments: a key part of ticks, and a property of the type `Edm.DateTime`.
 macro_rules! moment {
     ($type:ty, $to:expr, $from:expr) => {
-        #[diagnostic::do_not_recommend]
-        impl KeyPart for $type {
-            type Kind = kind::Instant;
-            type Arg<'a> = $type;
-
-            #[inline]
-            fn to_value(&self) -> UnixTime {
+        key_parts! {
+            $type: kind::Instant, |moment| {
                 let to: fn($type) -> (i64, u32) = $to;
-                let (seconds, nanoseconds) = to(*self);
+                let (seconds, nanoseconds) = to(moment);
                 UnixTime { seconds, nanoseconds }
-            }
-
-            #[inline]
-            fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as Kind>::Value<'a> {
-                KeyPart::to_value(&arg)
-            }
-
-            #[inline]
-            fn from_key(key: Ticks) -> Result<Self, KeyProblem> {
+            }, |ticks| {
                 let from: fn(Ticks) -> Option<$type> = $from;
-                from(key).ok_or_else(|| KeyProblem::malformed(concat!("a `", stringify!($type), "`"), &key.to_string()))
-            }
+                let problem = || KeyProblem::malformed(concat!("a `", stringify!($type), "`"), &ticks.to_string());
+                from(ticks).ok_or_else(problem)
+            };
         }
 
         by_value! {
@@ -88,52 +81,27 @@ moment!(
     }
 );
 
-#[diagnostic::do_not_recommend]
-impl KeyPart for Ticks {
-    type Kind = kind::Instant;
-    type Arg<'a> = Self;
-
-    fn to_value(&self) -> UnixTime {
-        let (seconds, nanoseconds) = self.to_unix();
+key_parts! {
+    Ticks: kind::Instant, |ticks| {
+        let (seconds, nanoseconds) = ticks.to_unix();
         UnixTime { seconds, nanoseconds }
-    }
-
-    fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as Kind>::Value<'a> {
-        KeyPart::to_value(&arg)
-    }
-
-    fn from_key(key: Self) -> Result<Self, KeyProblem> {
-        Ok(key)
-    }
+    }, Ok;
 }
 
 /// Implements the traits of a type of calendar dates: a key part and a property, of the same text.
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 macro_rules! date {
     ($type:ty, $to:expr, $from:expr) => {
-        #[diagnostic::do_not_recommend]
-        impl KeyPart for $type {
-            type Kind = kind::Date;
-            type Arg<'a> = $type;
-
-            #[inline]
-            fn to_value(&self) -> crate::key::DateParts {
+        key_parts! {
+            $type: kind::Date, |date| {
                 let to: fn($type) -> (i32, u8, u8) = $to;
-                let (year, month, day) = to(*self);
-                crate::key::DateParts { year, month, day }
-            }
-
-            #[inline]
-            fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as Kind>::Value<'a> {
-                KeyPart::to_value(&arg)
-            }
-
-            fn from_key(key: crate::key::DateParts) -> Result<Self, KeyProblem> {
-                let crate::key::DateParts { year, month, day } = key;
+                let (year, month, day) = to(date);
+                DateParts { year, month, day }
+            }, |DateParts { year, month, day }| {
                 let from: fn(i32, u8, u8) -> Option<$type> = $from;
                 let found = || format!("{year:04}-{month:02}-{day:02}");
                 from(year, month, day).ok_or_else(|| KeyProblem::malformed("a date of the calendar", &found()))
-            }
+            };
         }
 
         texts! {
@@ -174,46 +142,18 @@ date!(
 );
 
 #[cfg(feature = "decimal")]
-#[diagnostic::do_not_recommend]
-impl KeyPart for rust_decimal::Decimal {
-    type Kind = kind::Decimal;
-    type Arg<'a> = Self;
-
-    fn to_value(&self) -> crate::key::DecimalParts {
-        crate::key::DecimalParts { mantissa: self.mantissa(), scale: self.scale() }
-    }
-
-    fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as Kind>::Value<'a> {
-        KeyPart::to_value(&arg)
-    }
-
-    fn from_key(key: crate::key::DecimalParts) -> Result<Self, KeyProblem> {
+key_parts! {
+    rust_decimal::Decimal: kind::Decimal, |decimal| DecimalParts { mantissa: decimal.mantissa(), scale: decimal.scale() }, |key| {
         // With all zeros at its end, a number may have more digits than the type holds.
-        let held = key.shorter_forms().find_map(|form| Self::try_from_i128_with_scale(form.mantissa, form.scale).ok());
+        let mut forms = key.shorter_forms();
+        let held = forms.find_map(|form| rust_decimal::Decimal::try_from_i128_with_scale(form.mantissa, form.scale).ok());
         held.ok_or_else(|| KeyProblem::malformed("a `Decimal`", &key.to_string()))
-    }
+    };
 }
 
 #[cfg(feature = "uuid")]
-#[diagnostic::do_not_recommend]
-impl KeyPart for uuid::Uuid {
-    type Kind = kind::Id;
-    type Arg<'a> = Self;
-
-    #[inline]
-    fn to_value(&self) -> table_store::Guid {
-        (*self).into()
-    }
-
-    #[inline]
-    fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as Kind>::Value<'a> {
-        arg.into()
-    }
-
-    #[inline]
-    fn from_key(key: table_store::Guid) -> Result<Self, KeyProblem> {
-        Ok(key.into())
-    }
+key_parts! {
+    uuid::Uuid: kind::Id, Into::into, |guid| Ok(guid.into());
 }
 
 #[cfg(feature = "uuid")]

@@ -256,33 +256,41 @@ macro_rules! texts {
 
 texts!(String, Box<str>, std::sync::Arc<str>, Cow<'static, str>);
 
-/// Implements [`KeyPart`] for types that encodings take and return unchanged.
-macro_rules! by_value {
-    ($($type:ty: $kind:ty;)*) => {$(
+/// Implements [`KeyPart`] for types that are passed by value, with their conversions to the form that encodings take, and from
+/// the form in which a key is read. Without conversions, encodings take and return the type itself.
+macro_rules! key_parts {
+    ($($type:ty: $kind:ty;)*) => {
+        $crate::key::key_parts! { $($type: $kind, |value| value, Ok;)* }
+    };
+    ($($type:ty: $kind:ty, $to:expr, $from:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl KeyPart for $type {
+        impl $crate::key::KeyPart for $type {
             type Kind = $kind;
             type Arg<'a> = $type;
 
             #[inline]
-            fn to_value(&self) -> $type {
-                *self
+            fn to_value(&self) -> <$kind as $crate::key::Kind>::Value<'_> {
+                <Self as $crate::key::KeyPart>::arg_value(*self)
             }
 
             #[inline]
-            fn arg_value<'a>(arg: Self::Arg<'a>) -> <Self::Kind as Kind>::Value<'a> {
-                arg
+            fn arg_value<'a>(arg: $type) -> <$kind as $crate::key::Kind>::Value<'a> {
+                let to: fn($type) -> <$kind as $crate::key::Kind>::Value<'a> = $to;
+                to(arg)
             }
 
             #[inline]
-            fn from_key(key: $type) -> Result<Self, KeyProblem> {
-                Ok(key)
+            fn from_key(key: <$kind as $crate::key::Kind>::Owned<'_>) -> Result<Self, $crate::key::KeyProblem> {
+                let from: fn(<$kind as $crate::key::Kind>::Owned<'_>) -> Result<$type, $crate::key::KeyProblem> = $from;
+                from(key)
             }
         }
     )*};
 }
 
-by_value! {
+pub(crate) use key_parts;
+
+key_parts! {
     u8: kind::Integer<u8>;
     u16: kind::Integer<u16>;
     u32: kind::Integer<u32>;

@@ -28,7 +28,7 @@ pub use collision::KeyPattern;
 pub use const_str::same_names;
 pub use default::defaults;
 pub use encoding::{Encoding, is_lossy, lossy_layouts};
-pub use ext::{LayoutExt, includes};
+pub use ext::{LayoutExt, includes, of_row};
 pub use group::{Member, check_member};
 pub use info::{
     AsRead, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PartType, PropertyInfo, Scope, StoredField,

@@ -46,8 +46,8 @@ pub mod unstable {
 
     pub mod codec {
         pub use crate::codec::{
-            ElementKeys, EntityReader, OwnerReader, PropertyWriter, check_lossy_parts, damaged, index_value,
-            is_unreadable, misfit, point, unwritable,
+            ElementKeys, EntityReader, OwnerReader, PropertyWriter, check_lossy_parts, index_value, is_unreadable,
+            misfit, point, seek, unwritable,
         };
     }
 

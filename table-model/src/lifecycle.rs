@@ -5,7 +5,7 @@ use std::time::Duration;
 use table_store::{Condition, Operator, Result, RowRef, Ticks, Value, ValueRef, error::PropertyProblem};
 
 use crate::{
-    codec::{damaged, misfit},
+    codec::{misfit, seek},
     entity::TableEntity,
     layout::{self, Lifecycle},
     property,
@@ -82,8 +82,7 @@ fn before(now: Ticks, age: Duration) -> Ticks {
 
 /// Reads the property of a time that hides an entity; `None` if the row has none.
 fn time(table: &str, row: RowRef<'_>, name: &str) -> Result<Option<Ticks>> {
-    let mut properties = row.properties;
-    match properties.seek(name).map_err(|damage| damaged(table, row, damage))? {
+    match seek(table, row, name)? {
         None => Ok(None),
         Some(ValueRef::DateTime(time)) => Ok(Some(time)),
         found => {

@@ -161,12 +161,6 @@ pub trait Property: Sized {
     fn load_in(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> table_store::Result<Self> {
         row.property(name_of(name, parts), Self::TYPE, |value| Self::from_value(value))
     }
-
-    /// Reads an `Option` of a type that is stored as several properties.
-    #[doc(hidden)]
-    fn load_option(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> table_store::Result<Option<Self>> {
-        Self::load_in(name, parts, row).map(Some)
-    }
 }
 
 /// Marker: every row has the property.
@@ -294,7 +288,7 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
         if T::PARTS.is_empty() {
             row.property(name_of(name, parts), Self::TYPE, Self::from_value)
         } else {
-            T::load_option(name, parts, row)
+            nested::load_option::<T>(name, parts, row)
         }
     }
 }

@@ -342,13 +342,6 @@ fn property(ident: &Ident, columns: &Ident, constants: &Constants, body: Body) -
             ) -> #t::Result<Self> {
                 #load
             }
-            fn load_option(
-                #name: &'static #t::str,
-                #parts: &'static [#t::PropertyInfo],
-                #row: &mut #t::EntityReader<'_>,
-            ) -> #t::Result<#t::Option<Self>> {
-                #t::nested::load_option(#name, #parts, #row)
-            }
         }
     }
 }

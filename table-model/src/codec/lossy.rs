@@ -4,7 +4,7 @@ use table_store::{Result, RowRef, error::KeyProblem};
 
 use crate::{
     key::{Escape, KeyBuffer},
-    layout::{Encoding, LayoutExt, LayoutInfo, PartInfo, PropertyInfo, field_at, segments},
+    layout::{Encoding, LayoutExt, LayoutInfo, PartInfo, PropertyInfo, field_at, of_row, segments},
 };
 
 /// Checks that the folded, cut and hashed parts of a row's keys are those of the texts that the row has as properties.
@@ -30,9 +30,8 @@ pub fn check_lossy_parts(
                 && own.as_str() != text
             {
                 let expected = format!("`{}`, the key of the field's value", own.as_str());
-                let mut error = layout.key_error(&part.field, KeyProblem::malformed(expected, text));
-                error.row = Some(row.id(table));
-                return Err(error.into());
+                let error = layout.key_error(&part.field, KeyProblem::malformed(expected, text));
+                return Err(of_row(error, table, row));
             }
         }
     }

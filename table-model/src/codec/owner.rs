@@ -8,10 +8,10 @@ use table_store::{
     unstable::RowKeys,
 };
 
-use super::{PropertyWriter, damaged, misfit};
+use super::{PropertyWriter, misfit, seek};
 use crate::{
     key::{Decode, KeyPart, KeyWriter, Kind, Plain, copy_part, kind},
-    layout::{Encoding, LayoutExt, LayoutInfo, PartInfo, segments},
+    layout::{Encoding, LayoutExt, LayoutInfo, PartInfo, of_row, segments},
 };
 
 /// Builder of an entity's keys, which reads a row of one of its indexes.
@@ -21,54 +21,47 @@ pub struct OwnerReader<'a> {
     keys: KeyWriter<'static>,
 }
 
-/// Layouts of an entity's primary key and of an index, and the function that reads key parts from the properties of a
-/// pointer.
-pub struct OwnerOf {
-    pub primary: &'static LayoutInfo,
-    pub index: &'static LayoutInfo,
-    /// Function that writes a part of the primary key, counted over both keys, from the property of a pointer.
-    pub part: fn(usize, &mut OwnerReader<'_>) -> Result<()>,
-}
-
-impl OwnerOf {
-    /// Returns the two keys of the entity to which a row of the index belongs.
-    pub fn keys(&self, row: RowRef<'_>) -> Result<RowKeys> {
-        let Self { primary, index, part: owner_part } = *self;
-        let mut reader = OwnerReader { index, row, keys: KeyWriter::new(primary) };
-        let mut segments = Vec::with_capacity(index.partition.len() + index.row.len());
-        let same_partition = index.is_same_partition();
-        if same_partition {
-            reader.keys.set_partition(row.partition_key);
-        }
-        let split = split(index, row.partition_key, row.row_key, &mut segments);
-        split.map_err(|(field, problem)| reader.error(field, problem))?;
-        let partition_parts = primary.partition.len();
-        let parts = primary.parts().enumerate();
-        for (at, part) in parts.skip(if same_partition { partition_parts } else { 0 }) {
-            let last = at + 1 == partition_parts || at + 1 == partition_parts + primary.row.len();
-            // Index rows escape text even if the primary key is `raw`.
-            let written = if part.is_raw() { "plain" } else { &part.encoding };
-            let same = |segment: &&Segment<'_>| segment.part.field == part.field && segment.part.encoding == written;
-            match segments.iter().find(same) {
-                Some(segment) => {
-                    let key = if at < partition_parts { &mut reader.keys.partition } else { &mut reader.keys.row };
-                    let copied = copy_part(primary, (segment.text, segment.last), (part, last), key);
-                    copied.map_err(|problem| reader.error(&part.field, problem))?;
-                }
-                None => owner_part(at, &mut reader)?,
-            }
-        }
-        let OwnerReader { keys, .. } = reader;
-        Ok(RowKeys { partition_key: keys.partition.into_string(), row_key: keys.row.into_string() })
+/// Returns the two keys of the entity to which a row of the index belongs. `owner_part` writes a part of the primary key, counted
+/// over both keys, from the property of a pointer.
+pub fn owner_keys(
+    primary: &'static LayoutInfo,
+    index: &'static LayoutInfo,
+    owner_part: fn(usize, &mut OwnerReader<'_>) -> Result<()>,
+    row: RowRef<'_>,
+) -> Result<RowKeys> {
+    let mut reader = OwnerReader { index, row, keys: KeyWriter::new(primary) };
+    let same_partition = index.is_same_partition();
+    if same_partition {
+        reader.keys.set_partition(row.partition_key);
     }
+    let split = split(index, row.partition_key, row.row_key);
+    let segments = split.map_err(|(field, problem)| reader.error(field, problem))?;
+    let partition_parts = primary.partition.len();
+    let parts = primary.parts().enumerate();
+    for (at, part) in parts.skip(if same_partition { partition_parts } else { 0 }) {
+        let last = at + 1 == partition_parts || at + 1 == partition_parts + primary.row.len();
+        // Index rows escape text even if the primary key is `raw`.
+        let written = if part.is_raw() { "plain" } else { &part.encoding };
+        let same = |segment: &&Segment<'_>| segment.part.field == part.field && segment.part.encoding == written;
+        match segments.iter().find(same) {
+            Some(segment) => {
+                let key = if at < partition_parts { &mut reader.keys.partition } else { &mut reader.keys.row };
+                let copied = copy_part(primary, (segment.text, segment.last), (part, last), key);
+                copied.map_err(|problem| reader.error(&part.field, problem))?;
+            }
+            None => owner_part(at, &mut reader)?,
+        }
+    }
+    let OwnerReader { keys, .. } = reader;
+    Ok(RowKeys { partition_key: keys.partition.into_string(), row_key: keys.row.into_string() })
 }
 
 /// A part of a stored key, as text.
 pub(super) struct Segment<'a> {
-    part: &'static PartInfo,
+    pub(super) part: &'static PartInfo,
     pub(super) text: &'a str,
     /// `true` if no part follows, so that delimiters in the text are not escaped.
-    last: bool,
+    pub(super) last: bool,
 }
 
 impl<'a> Segment<'a> {
@@ -90,8 +83,8 @@ pub(super) fn split<'a>(
     index: &'static LayoutInfo,
     partition_key: &'a str,
     row_key: &'a str,
-    segments: &mut Vec<Segment<'a>>,
-) -> Result<(), (&'static str, KeyProblem)> {
+) -> Result<Vec<Segment<'a>>, (&'static str, KeyProblem)> {
+    let mut segments = Vec::with_capacity(index.partition.len() + index.row.len());
     let keys = index.keys().into_iter().zip([partition_key, row_key]);
     for ((prefix, parts), key) in keys.skip(usize::from(index.is_same_partition())) {
         let malformed = |expected| KeyProblem::malformed(expected, key);
@@ -103,15 +96,14 @@ pub(super) fn split<'a>(
             segments.push(Segment { part, text, last });
         }
     }
-    Ok(())
+    Ok(segments)
 }
 
 /// Returns the value that the keys of a unique index's row hold, for a message. They hold every field whole.
 pub fn index_value(index: &'static LayoutInfo, keys: &RowKeys) -> String {
-    let mut segments = Vec::with_capacity(index.partition.len() + index.row.len());
-    if split(index, &keys.partition_key, &keys.row_key, &mut segments).is_err() {
+    let Ok(segments) = split(index, &keys.partition_key, &keys.row_key) else {
         return format!("{} {}", keys.partition_key, keys.row_key);
-    }
+    };
     let whole = segments.iter().filter(|segment| segment.is_whole());
     whole.map(|segment| segment.value(index)).collect::<Vec<_>>().join(" ")
 }
@@ -119,9 +111,7 @@ pub fn index_value(index: &'static LayoutInfo, keys: &RowKeys) -> String {
 impl<'a> OwnerReader<'a> {
     #[cold]
     fn error(&self, field: &'static str, problem: KeyProblem) -> table_store::Error {
-        let mut error = self.index.key_error(field, problem);
-        error.row = Some(self.row.id(&self.index.table));
-        error.into()
+        of_row(self.index.key_error(field, problem), &self.index.table, &self.row)
     }
 
     /// Reads the value of a field from the property of the pointer that holds it.
@@ -129,8 +119,7 @@ impl<'a> OwnerReader<'a> {
         let (table, row) = (&*self.index.table, self.row);
         let pointer = self.index.index.as_ref().map_or([].as_slice(), |index| &index.pointer);
         let name = pointer.iter().find(|pointer| pointer.field == field).map_or(field, |pointer| &pointer.name);
-        let mut properties = row.properties;
-        let value = properties.seek(name).map_err(|damage| damaged(table, row, damage))?;
+        let value = seek(table, row, name)?;
         if let Some(value) = value.and_then(<T::Kind as Kind>::load) {
             return T::from_key(value).map_err(|problem| self.error(field, problem));
         }

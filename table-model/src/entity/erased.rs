@@ -9,7 +9,7 @@ use table_store::{Result, RowRef, error::KeyProblem, unstable::RowKeys};
 
 use super::TableEntity;
 use crate::{
-    codec::{OwnerOf, OwnerReader, PropertyWriter},
+    codec::{OwnerReader, PropertyWriter, owner_keys},
     key::KeyWriter,
     layout::{Layout, RowShape},
 };
@@ -61,7 +61,7 @@ impl EntityInfo {
     /// Returns the two keys of the entity to which a row of an index belongs.
     pub fn owner(&self, layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
         let (primary, index) = (&self.layouts[0], &self.layouts[layout]);
-        OwnerOf { primary, index, part: self.owner_part }.keys(row)
+        owner_keys(primary, index, self.owner_part, row)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     Carried, EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, attempt, is_own, is_pending, loaded_rows,
 };
 use crate::{
-    codec::{EntityReader, damaged},
+    codec::{EntityReader, damaged, seek},
     entity::{TableEntity, check_keys},
     layout::{
         Layout, LayoutInfo, Lifecycle, PropertyInfo, has_property, is_always_there, is_lossy, is_time, leaves,
@@ -206,9 +206,7 @@ impl<'a> StoredRow<'a> {
 
     /// Returns the version of the row.
     fn version(self) -> Result<u32> {
-        let mut properties = self.row.properties;
-        let value = properties.seek(VERSION).map_err(|damage| damaged(self.table, *self.row, damage))?;
-        let Some(value) = value else { return Ok(1) };
+        let Some(value) = seek(self.table, *self.row, VERSION)? else { return Ok(1) };
         number(value).ok_or_else(|| {
             let (expected, found) = ("Edm.Int32, the version of the entity".to_owned(), value.edm_type().to_owned());
             let row = self.row.id(self.table);
@@ -307,9 +305,7 @@ fn check_found<E: TableEntity>(table: &str, row: &RowRef<'_>, unread: Properties
 
 /// Returns the version of a row if it is greater than `known`. A row whose version is no number is not newer.
 pub fn newer_version(table: &str, row: RowRef<'_>, known: u32) -> Result<Option<u32>> {
-    let mut properties = row.properties;
-    let value = properties.seek(VERSION).map_err(|damage| damaged(table, row, damage))?;
-    Ok(value.and_then(number).filter(|found| *found > known))
+    Ok(seek(table, row, VERSION)?.and_then(number).filter(|found| *found > known))
 }
 
 fn number(value: ValueRef<'_>) -> Option<u32> {

@@ -102,36 +102,8 @@ macro_rules! signed {
 mod primitives {
     use super::IntegerType;
 
-    unsigned!(u8 u16 u32 u64);
+    unsigned!(u8 u16 u32 u64 u128);
     signed!(i8 i16 i32 i64 i128);
-
-    // The macro is not used for `u128`, because `u128::from(u128)` would be a useless conversion.
-    impl IntegerType for u128 {
-        const NAME: &'static str = "u128";
-        const DIGITS: usize = 39;
-        const SEVEN: Self = 7;
-
-        #[inline]
-        fn split(self) -> (bool, u128) {
-            (false, self)
-        }
-
-        #[inline]
-        fn join(negative: bool, number: u128) -> Option<Self> {
-            (!negative).then_some(number)
-        }
-
-        #[inline]
-        fn join_short(negative: bool, number: u64) -> Option<Self> {
-            Self::join(negative, number.into())
-        }
-
-        #[inline]
-        fn mirror(self, digits: usize) -> Option<Self> {
-            let max = if digits < Self::DIGITS { 10_u128.pow(digits as u32) - 1 } else { Self::MAX };
-            max.checked_sub(self)
-        }
-    }
 }
 
 /// The two digits of every number below 100: digits are written two at a time.
@@ -221,7 +193,7 @@ pub(super) fn write_digits(number: u128, width: usize, complement: bool, out: &m
 }
 
 #[inline]
-fn write<T: IntegerType>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+pub(super) fn write<T: IntegerType>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
     let (negative, number) = value.split();
     if negative {
         out.push_byte(b'-');
@@ -271,7 +243,7 @@ fn read_eight(digits: [u8; 8]) -> Option<u64> {
 }
 
 #[inline]
-fn read<T: IntegerType>(text: &str, width: usize) -> Result<T, KeyProblem> {
+pub(super) fn read<T: IntegerType>(text: &str, width: usize) -> Result<T, KeyProblem> {
     let value = match text.as_bytes() {
         [b'-', digits @ ..] => (digits.len() == width).then(|| read_wide(true, digits)).flatten(),
         digits if digits.len() != width => None,
@@ -307,7 +279,7 @@ fn unreadable<T: IntegerType>(text: &str, width: usize) -> KeyProblem {
     KeyProblem::malformed(format!("{width} digits of a `{}`", T::NAME), text)
 }
 
-fn write_mirrored<T: IntegerType>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+pub(super) fn write_mirrored<T: IntegerType>(value: T, width: usize, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
     // The error must name the value that was given, not its mirror.
     let mirrored = value.mirror(width).ok_or_else(|| overflow(value, width))?;
     write(mirrored, width, out).map_err(|_| overflow(value, width))
@@ -321,48 +293,9 @@ fn outside<T: IntegerType>(value: T, width: usize) -> Option<Ordering> {
     (digits > width).then_some(if negative { Ordering::Less } else { Ordering::Greater })
 }
 
-fn read_mirrored<T: IntegerType>(text: &str, width: usize) -> Result<T, KeyProblem> {
+pub(super) fn read_mirrored<T: IntegerType>(text: &str, width: usize) -> Result<T, KeyProblem> {
     let mirrored: T = read(text, width)?;
     mirrored.mirror(width).ok_or_else(|| KeyProblem::malformed(format!("{width} digits"), text))
-}
-
-/// A function of an integer type.
-pub(super) trait WithInteger {
-    type Output;
-
-    fn call<T: IntegerType>(self) -> Self::Output;
-}
-
-/// Calls the function with the integer type of this name; `None` if there is no such type.
-pub(super) fn by_name<F: WithInteger>(name: &str, function: F) -> Option<F::Output> {
-    Some(match name {
-        "u8" => function.call::<u8>(),
-        "u16" => function.call::<u16>(),
-        "u32" => function.call::<u32>(),
-        "u64" => function.call::<u64>(),
-        "u128" => function.call::<u128>(),
-        "i8" => function.call::<i8>(),
-        "i16" => function.call::<i16>(),
-        "i32" => function.call::<i32>(),
-        "i64" => function.call::<i64>(),
-        "i128" => function.call::<i128>(),
-        _ => return None,
-    })
-}
-
-/// Reads a number of this width, mirrored or not.
-pub(super) fn read_wide_as<T: IntegerType>(text: &str, width: usize, is_mirrored: bool) -> Result<T, KeyProblem> {
-    if is_mirrored { read_mirrored(text, width) } else { read(text, width) }
-}
-
-/// Writes a number with this width, mirrored or not.
-pub(super) fn write_as<T: IntegerType>(
-    value: T,
-    width: usize,
-    is_mirrored: bool,
-    out: &mut KeyBuffer,
-) -> Result<(), KeyProblem> {
-    if is_mirrored { write_mirrored(value, width, out) } else { write(value, width, out) }
 }
 
 macro_rules! encodings {

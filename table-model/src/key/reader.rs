@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use table_store::{Result, RowRef, error::KeyProblem};
 
 use super::{Decode, Encode, Escape, KeyPart, Kind, Plain, kind};
-use crate::layout::{LayoutExt, LayoutInfo, PartInfo, segments};
+use crate::layout::{LayoutExt, LayoutInfo, PartInfo, of_row, segments};
 
 /// A reader of a stored key, part by part. It is small and passed by value, so that it stays in registers.
 #[derive(Clone, Copy)]
@@ -155,7 +155,5 @@ fn error(
     problem: KeyProblem,
     RowContext { table, row }: RowContext<'_>,
 ) -> table_store::Error {
-    let mut error = layout.key_error(field, problem);
-    error.row = Some(row.id(table));
-    error.into()
+    of_row(layout.key_error(field, problem), table, row)
 }

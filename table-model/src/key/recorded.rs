@@ -14,6 +14,22 @@ use super::{
 };
 use crate::layout::Encoding;
 
+/// Evaluates `$result`, in which `$type` is the integer type of this name; `None` if there is none.
+macro_rules! of_integer {
+    ($name:expr, $type:ident => $result:expr) => {
+        of_integer!(@ $name, $type => $result, u8 u16 u32 u64 u128 i8 i16 i32 i64 i128)
+    };
+    (@ $name:expr, $type:ident => $result:expr, $($integer:ident)*) => {
+        match $name {
+            $(stringify!($integer) => {
+                type $type = $integer;
+                Some($result)
+            })*
+            _ => None,
+        }
+    };
+}
+
 impl Encoding {
     /// Reads a part, without its delimiter, as a text that describes the value.
     ///
@@ -50,8 +66,8 @@ impl Encoding {
                 Ok(DecimalParts { mantissa, scale }.to_string())
             }
             _ => {
-                let read = Number { encoding: self, text: part };
-                integer::by_name(kind, read).unwrap_or_else(|| Err(unknown(kind)))
+                let read = of_integer!(kind, T => self.read_number::<T>(part).map(|number| number.to_string()));
+                read.unwrap_or_else(|| Err(unknown(kind)))
             }
         }
     }
@@ -108,7 +124,7 @@ impl Encoding {
                 let written = value.unscaled(places).and_then(|number| self.write_number(Unscaled(number), out));
                 written.map_err(|problem| of_decimal(problem, value))
             }
-            _ => return integer::by_name(kind, NumberOf { encoding: self, value, out })?,
+            _ => return of_integer!(kind, T => self.write_number(<kind::Integer<T> as Kind>::load(value)?, out)),
         })
     }
 
@@ -118,46 +134,18 @@ impl Encoding {
     }
 
     fn read_number<T: IntegerType>(&self, text: &str) -> Result<T, KeyProblem> {
-        integer::read_wide_as(text, self.pad.unwrap_or(T::DIGITS), self.is_reverse)
+        let read = if self.is_reverse { integer::read_mirrored } else { integer::read };
+        read(text, self.pad.unwrap_or(T::DIGITS))
     }
 
     fn write_number<T: IntegerType>(&self, number: T, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
-        integer::write_as(number, self.pad.unwrap_or(T::DIGITS), self.is_reverse, out)
+        let write = if self.is_reverse { integer::write_mirrored } else { integer::write };
+        write(number, self.pad.unwrap_or(T::DIGITS), out)
     }
 }
 
 fn unknown(kind: &str) -> KeyProblem {
     KeyProblem::malformed("a kind of key parts that this release knows".to_owned(), kind)
-}
-
-/// Reads a number.
-struct Number<'a> {
-    encoding: &'a Encoding,
-    text: &'a str,
-}
-
-impl integer::WithInteger for Number<'_> {
-    type Output = Result<String, KeyProblem>;
-
-    fn call<T: IntegerType>(self) -> Self::Output {
-        self.encoding.read_number::<T>(self.text).map(|number| number.to_string())
-    }
-}
-
-/// Writes a number.
-struct NumberOf<'a> {
-    encoding: &'a Encoding,
-    value: ValueRef<'a>,
-    out: &'a mut KeyBuffer,
-}
-
-impl integer::WithInteger for NumberOf<'_> {
-    type Output = Option<Result<(), KeyProblem>>;
-
-    fn call<T: IntegerType>(self) -> Self::Output {
-        let number = <kind::Integer<T> as Kind>::load(self.value)?;
-        Some(self.encoding.write_number(number, self.out))
-    }
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ pub struct KeyWriter<'a> {
     partition_parts: usize,
     row_parts: usize,
     /// Keys of the rows that are complete, if the entity has a row for each element of a field.
-    ended: Vec<RowKeys>,
+    pub(crate) ended: Vec<RowKeys>,
 }
 
 impl SealedSink for KeyWriter<'_> {}

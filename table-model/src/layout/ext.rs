@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use table_store::{
-    Result,
+    Result, RowRef,
     error::{KeyError, KeyProblem},
 };
 
@@ -123,6 +123,13 @@ fn slice_of(layout: &'static LayoutInfo, slice: &'static SliceInfo, keys: (&str,
         Some(time) => Ok(slice::at(slice, &layout.table, time).table),
         None => Err(layout.key_error(&slice.field, KeyProblem::malformed("a time", keys.1)).into()),
     }
+}
+
+/// Returns the error of a key, with the row that has it.
+#[cold]
+pub fn of_row(mut error: Box<KeyError>, table: &str, row: &RowRef<'_>) -> table_store::Error {
+    error.row = Some(row.id(table));
+    error.into()
 }
 
 /// Checks whether the rows of the index include the property.

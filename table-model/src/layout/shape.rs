@@ -84,38 +84,15 @@ fn are_digits(bytes: &[u8]) -> bool {
 pub(super) fn differ(one: &LayoutInfo, other: &LayoutInfo) -> bool {
     let (own, others) = (&*one.row, &*other.row);
     let has_same_beginning = one.row_prefix == other.row_prefix && one.separator == other.separator;
+    let is_known = |part: &PartInfo| part.self_delimiting && (part.kind == "guid" || DIGITS.contains(&&*part.kind));
+    let writes_letters = |part: &PartInfo| part.kind == "guid" && Encoding::of(part).hash.is_none();
+    let fits = |part: &PartInfo, shape: &PartInfo| shape.kind == "guid" || !writes_letters(part);
     let is_countable = |(own, others): (&PartInfo, &PartInfo)| {
-        let characters = Characters::of(own).zip(Characters::of(others));
-        characters.is_some_and(|(own, others)| own.fit(&others) && others.fit(&own))
+        is_known(own) && is_known(others) && fits(own, others) && fits(others, own)
     };
     // A constant row key has no shape: every row key may belong to its layout.
     let can_be_counted = !own.is_empty() && !others.is_empty() && own.iter().zip(others).all(is_countable);
     has_same_beginning && own.len() != others.len() && can_be_counted
-}
-
-/// Characters of a self-delimiting part, besides `-`.
-struct Characters {
-    /// `true` if the encoding writes letters.
-    writes_letters: bool,
-    /// `true` if [`RowShape::fits`] allows letters.
-    allows_letters: bool,
-}
-
-impl Characters {
-    /// Returns the characters of a recorded part; `None` if it is not self-delimiting, or of an unknown kind.
-    fn of(part: &PartInfo) -> Option<Self> {
-        let is_guid = part.kind == "guid";
-        if !part.self_delimiting || !is_guid && !DIGITS.contains(&&*part.kind) {
-            return None;
-        }
-        let is_hash = Encoding::of(part).hash.is_some();
-        Some(Self { writes_letters: is_guid && !is_hash, allows_letters: is_guid })
-    }
-
-    /// Checks whether `other` allows all characters that this part writes.
-    const fn fit(&self, other: &Self) -> bool {
-        other.allows_letters || !self.writes_letters
-    }
 }
 
 /// Kinds whose encodings write only digits and `-`.

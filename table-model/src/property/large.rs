@@ -261,43 +261,28 @@ fn read<'a>(name: &'static str, parts: Parts, ty: PropertyType, row: &mut Entity
     if count == 1 {
         return Ok(Read::Whole(first));
     }
-    let value = match first {
-        Some(ValueRef::Binary(first)) => {
-            Value::Binary(gather(first, count, |number| bytes(row, name_of(name, parts, number), ty))?.concat())
-        }
-        Some(ValueRef::String(first)) => {
-            Value::String(gather(first, count, |number| text(row, name_of(name, parts, number), ty))?.concat())
-        }
-        first => {
-            let problem = PropertyProblem { expected: ty.edm().into(), found: found(first) };
-            return Err(row.misfit(name_of(name, parts, 0), problem));
-        }
+    let other = |value| PropertyProblem { expected: ty.edm().into(), found: found(value) };
+    let mut whole = match first {
+        Some(first @ (ValueRef::String(_) | ValueRef::Binary(_))) => first.to_value(),
+        first => return Err(row.misfit(name_of(name, parts, 0), other(first))),
     };
-    Ok(Read::InParts(value))
-}
-
-/// Returns the parts of a value, of which the first one was read.
-fn gather<P>(first: P, count: usize, mut read: impl FnMut(usize) -> Result<P>) -> Result<Vec<P>> {
-    let mut pieces = Vec::with_capacity(count);
-    pieces.push(first);
-    for number in 2..=count {
-        pieces.push(read(number)?);
+    // All parts but the last one are about as long as the first.
+    match &mut whole {
+        Value::String(text) => text.reserve_exact(text.len() * (count - 1)),
+        Value::Binary(bytes) => bytes.reserve_exact(bytes.len() * (count - 1)),
+        _ => {}
     }
-    Ok(pieces)
-}
-
-fn text<'a>(row: &mut EntityReader<'a>, name: PropertyName<'static>, ty: PropertyType) -> Result<&'a str> {
-    row.property(name, ty, |value| match value {
-        Some(ValueRef::String(text)) => Ok(text),
-        other => Err(PropertyProblem { expected: ty.edm().into(), found: found(other) }),
-    })
-}
-
-fn bytes<'a>(row: &mut EntityReader<'a>, name: PropertyName<'static>, ty: PropertyType) -> Result<&'a [u8]> {
-    row.property(name, ty, |value| match value {
-        Some(ValueRef::Binary(bytes)) => Ok(bytes),
-        other => Err(PropertyProblem { expected: ty.edm().into(), found: found(other) }),
-    })
+    for number in 2..=count {
+        row.property(name_of(name, parts, number), ty, |part| {
+            match (&mut whole, part) {
+                (Value::String(text), Some(ValueRef::String(part))) => text.push_str(part),
+                (Value::Binary(bytes), Some(ValueRef::Binary(part))) => bytes.extend_from_slice(part),
+                (_, part) => return Err(other(part)),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(Read::InParts(whole))
 }
 
 #[cfg(test)]

@@ -382,7 +382,11 @@ pub fn load_open_tag(
 
 /// Reads an `Option` of a type: a value if the row has one of the parts that are always there. Others may be those of a newer
 /// program, which an older one has carried.
-pub fn load_option<T: Property>(name: &'static str, parts: Parts, row: &mut EntityReader<'_>) -> Result<Option<T>> {
+pub(super) fn load_option<T: Property>(
+    name: &'static str,
+    parts: Parts,
+    row: &mut EntityReader<'_>,
+) -> Result<Option<T>> {
     if row.has_value(name, parts, T::PARTS)? { T::load_in(name, parts, row).map(Some) } else { Ok(None) }
 }
 

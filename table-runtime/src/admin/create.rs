@@ -214,7 +214,8 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
             }
         };
         if !(absent.missing.is_empty() && forgettable.is_empty() || catalog.is_looking()) {
-            tables.announce_look(catalog, &mut delays).await?;
+            let announced = CatalogChange { looking: Some(true), ..CatalogChange::default() };
+            tables.change_catalog(catalog, announced, &mut delays).await?;
             continue;
         }
         let mut version = catalog.version().cloned();

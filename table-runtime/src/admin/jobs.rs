@@ -25,5 +25,5 @@ pub use job::{Comparing, Job, JobKind, JobOptions, OfPartitions, Progress, Rehea
 pub use position::{JobPosition, Phase, hash_described, hash_job};
 pub use repair::{Repair, Repaired};
 pub use sample::VerifiedSample;
-pub use sweep::{Removals, Sweep, Sweeping, Swept};
+pub use sweep::{Sweep, Sweeping, Swept};
 pub use verify::{Verified, Verify};

@@ -68,18 +68,19 @@ pub struct Migrated {
     pub switched: bool,
 }
 
-impl Resumable for Migrate {}
+impl Resumable for Migrate {
+    fn hash(&self) -> u64 {
+        let Migration { old, new, .. } = &self.migration;
+        hash_job(&format!("migrate to {} {}", new.entity, new.table()), old.layouts)
+    }
+}
+
 impl Comparing for Migrate {}
 
 impl JobKind for Migrate {
     type Done = Migrated;
     type Error = table_store::Error;
     type Progress = Progress;
-
-    fn hash(&self) -> u64 {
-        let Migration { old, new, .. } = &self.migration;
-        hash_job(&format!("migrate to {} {}", new.entity, new.table()), old.layouts)
-    }
 
     fn begin(&self) -> Option<Box<Running>> {
         self.migration.tables.begin_operation(|| self.migration.old.operation("migrate"))
@@ -94,11 +95,11 @@ impl JobKind for Migrate {
             return Ok(Migrated { switched: true, ..Migrated::default() });
         };
         let mut migrated = Migrated::default();
-        let mut copier = Copier::new(&migration, switch.places());
-        copier.copy(&switch, &mut options, job).await?;
-        let (mut refused, mut is_unclean) = (None, switch.is_repeated());
+        let mut copier = Copier::new(&switch);
+        copier.copy(&mut options, job).await?;
+        let (mut refused, mut is_unclean) = (None, switch.is_repeated);
         for _ in 0..CATCH_UPS {
-            let found = copier.catch_up(&switch, &mut migrated, &mut options).await?;
+            let found = copier.catch_up(&mut migrated, &mut options).await?;
             is_unclean |= found.has_pending;
             refused = found.refused;
             if found.differences < MANY && refused.is_none() {
@@ -109,13 +110,13 @@ impl JobKind for Migrate {
             return Err(refused);
         }
         if is_unclean {
-            copier.repair(&switch).await?;
+            copier.repair().await?;
         }
         if copy_only {
             return Ok(migrated);
         }
         switch.close().await?;
-        match finish(&mut copier, &switch, &mut migrated, &mut options).await {
+        match finish(&mut copier, &mut migrated, &mut options).await {
             Ok(()) => Ok(migrated),
             Err(error) => {
                 switch.reopen().await;
@@ -150,22 +151,21 @@ const VERIFICATIONS: usize = 10;
 /// Compares both places until there is no difference, and opens the new one.
 async fn finish(
     copier: &mut Copier<'_>,
-    switch: &Switch<'_>,
     migrated: &mut Migrated,
     options: &mut JobOptions<'_, Progress>,
 ) -> Result<()> {
     for _ in 0..VERIFICATIONS {
-        let found = copier.catch_up(switch, migrated, options).await?;
+        let found = copier.catch_up(migrated, options).await?;
         if let Some(refused) = found.refused {
             return Err(refused);
         }
         if found.differences == 0 {
-            switch.open().await?;
+            copier.switch.open().await?;
             migrated.switched = true;
             return Ok(());
         }
     }
-    Err(switch.unfinished())
+    Err(copier.switch.unfinished())
 }
 
 /// Entity that the closure of [`migrate_with`](Tables::migrate_with) returns.

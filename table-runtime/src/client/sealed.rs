@@ -6,7 +6,7 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 /// choose it: otherwise they could implement the trait for their own parameter.
 pub trait Sealed<T: ?Sized = Own> {}
 
-/// Stands for no parameter. It is a type of this crate, so the compiler knows that it does not implement `TableEntity`.
+/// No parameter. It is a type of this crate, so the compiler knows that it does not implement `TableEntity`.
 pub enum Own {}
 
 impl Sealed for () {}

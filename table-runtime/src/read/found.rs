@@ -21,27 +21,18 @@ pub type OnRow<'a> = &'a mut (dyn FnMut(&FoundRow<'_>) -> Result<bool> + Send);
 /// Callback for the error of a row that cannot be read, and that a query skips.
 pub type OnUnreadable<'a> = Box<dyn FnMut(Error) + Send + 'a>;
 
-/// Receiver of the rows that a query finds. A closure ends the query at a row that cannot be read.
+/// Receiver of the rows that a query finds.
 pub trait Visit: Send {
     /// Reads a row. Returns whether it was a match and so is part of the result.
     fn found(&mut self, row: &FoundRow<'_>) -> Result<bool>;
 
     /// Takes the error of a row that cannot be read, in the order of the rows. The query goes on, unless this returns an
     /// error.
-    fn unreadable(&mut self, error: Error, position: Position) -> Result<()> {
-        let _ = position;
-        Err(error)
-    }
+    fn unreadable(&mut self, error: Error, position: Position) -> Result<()>;
 
     /// Checks whether the query ends here, though there may be more rows.
     fn is_done(&self) -> bool {
         false
-    }
-}
-
-impl<F: FnMut(&FoundRow<'_>) -> Result<bool> + Send> Visit for F {
-    fn found(&mut self, row: &FoundRow<'_>) -> Result<bool> {
-        self(row)
     }
 }
 
@@ -80,8 +71,6 @@ pub struct FoundRow<'a> {
     pub(crate) pointer: Option<IndexRowRef<'a>>,
     /// The rule that returns the entity once, if the query can read several of its rows.
     pub(crate) once: Option<&'a Once>,
-    /// True if nobody has checked yet that the row's insert is committed. Reading a whole entity shows it at no cost.
-    pub(crate) may_be_pending: bool,
 }
 
 /// Index row that pointed to an entity.
@@ -143,9 +132,9 @@ impl<'a> FoundRow<'a> {
         Ok(self.once.is_none_or(|once| once.is_first(own, rows.into_iter())))
     }
 
-    /// Checks whether the row's insert is committed.
+    /// Checks whether the row's insert is committed. Only an entity's own row can be pending.
     pub(crate) fn is_committed(&self) -> Result<bool> {
-        Ok(!self.may_be_pending || !entity::is_pending(self.table, *self.row)?)
+        Ok(self.layout > 0 || !entity::is_pending(self.table, *self.row)?)
     }
 }
 

@@ -10,9 +10,9 @@
 //! The first row is the lock of the others: a write of any of them also writes the first row. A reader that finds the
 //! first row unchanged therefore knows that it has read the others in one state.
 
-use table_model::unstable::codec::{damaged, misfit};
+use table_model::unstable::codec::{misfit, seek};
 use table_store::{
-    Properties, PropertiesRef, Result, RowRef, ValueRef,
+    Properties, Result, RowRef, ValueRef,
     error::PropertyProblem,
     unstable::{limits, order},
 };
@@ -33,10 +33,7 @@ pub struct List {
 
 /// Reads a row of a list in `table`.
 pub fn read(table: &str, row: RowRef<'_>) -> Result<List> {
-    let find = |name| {
-        let mut properties: PropertiesRef<'_> = row.properties;
-        properties.seek(name).map_err(|damage| damaged(table, row, damage))
-    };
+    let find = |name| seek(table, row, name);
     let of_property = |name, problem| misfit(row.id(table), name, problem);
     let entities = parse(find(ENTITIES)?).map_err(|problem| of_property(ENTITIES, problem))?;
     let rows = rows_of(find(ROWS)?).map_err(|problem| of_property(ROWS, problem))?;

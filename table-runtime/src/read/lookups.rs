@@ -59,7 +59,6 @@ enum LookupRead {
 struct Pointer {
     from: RowKeys,
     to: RowKeys,
-    is_list: bool,
 }
 
 impl PointerReader {
@@ -84,7 +83,7 @@ impl PointerReader {
             IndexRow::List(row.to_row())
         } else {
             match self.indexed_entity.owner(row) {
-                Ok(to) => IndexRow::Pointer(Pointer { from: row.keys(), to, is_list: false }),
+                Ok(to) => IndexRow::Pointer(Pointer { from: row.keys(), to }),
                 Err(error) => IndexRow::Unreadable(row.keys(), error),
             }
         });
@@ -130,8 +129,8 @@ impl PointerReader {
             LookupRead::Entity(_, None) => return Ok(Some(false)),
             LookupRead::Entity(pointer, Some(row)) => match self.visit(&pointer, row.as_ref(), once, visit) {
                 Err(error) if is_unreadable(&error) => {
-                    let Pointer { from, to, is_list } = pointer;
-                    (at(from, is_list.then_some(to.row_key)), error)
+                    let Pointer { from, to } = pointer;
+                    (at(from, self.is_list().then_some(to.row_key)), error)
                 }
                 is_match => return is_match.map(Some),
             },
@@ -141,7 +140,6 @@ impl PointerReader {
 
     /// Visits an entity, and returns whether it was a match.
     fn visit(&self, pointer: &Pointer, row: RowRef<'_>, once: Option<&Once>, visit: &mut dyn Visit) -> Result<bool> {
-        let Pointer { from, is_list, .. } = pointer;
         let filter = self.filter.as_ref();
         let client = self.tables.reader();
         if !self.entities.is_visible(&row)?
@@ -150,11 +148,11 @@ impl PointerReader {
         {
             return Ok(false);
         }
-        let (partition_key, row_key) = (from.partition_key.as_str(), from.row_key.as_str());
-        let pointer =
-            Some(IndexRowRef { layout: self.indexed_entity.layout_number, partition_key, row_key, is_list: *is_list });
+        let RowKeys { partition_key, row_key } = &pointer.from;
+        let (layout, is_list) = (self.indexed_entity.layout_number, self.is_list());
+        let pointer = Some(IndexRowRef { layout, partition_key, row_key, is_list });
         let table = self.entities.table;
-        visit.found(&FoundRow { layout: 0, table, row: &row, pointer, once, may_be_pending: true })
+        visit.found(&FoundRow { layout: 0, table, row: &row, pointer, once })
     }
 
     /// Returns the number of entities in a list.
@@ -179,7 +177,7 @@ impl PointerReader {
         }
         for entity in entities.into_iter().rev() {
             let to = RowKeys { partition_key: from.partition_key.clone(), row_key: entity };
-            self.rows.push_front(IndexRow::Pointer(Pointer { from: from.clone(), to, is_list: true }));
+            self.rows.push_front(IndexRow::Pointer(Pointer { from: from.clone(), to }));
         }
         Ok(())
     }

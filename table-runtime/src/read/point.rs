@@ -30,8 +30,7 @@ async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>,
             && (!is_copy || !visible.is_skipped(&row)?)
             && visible.shows(&row, now)?
         {
-            let found =
-                FoundRow { layout, table: &table, row: &row, pointer: None, once: None, may_be_pending: is_primary };
+            let found = FoundRow { layout, table: &table, row: &row, pointer: None, once: None };
             observe::returned(usize::from(read(&found)?));
         }
         Ok(())
@@ -83,14 +82,7 @@ async fn read_through_pointer(
             if visible.is_visible(&row)? && visible.shows(&row, || backend.earliest())? {
                 let pointer =
                     Some(IndexRowRef { layout: indexed_entity.layout_number, partition_key, row_key, is_list: false });
-                is_match = read(&FoundRow {
-                    layout: 0,
-                    table: visible.table,
-                    row: &row,
-                    pointer,
-                    once: None,
-                    may_be_pending: true,
-                })?;
+                is_match = read(&FoundRow { layout: 0, table: visible.table, row: &row, pointer, once: None })?;
             }
             Ok(())
         };

@@ -1,6 +1,9 @@
 //! Execution of a query, page by page.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
 
 use table_model::{
     LayoutInfo,
@@ -21,7 +24,7 @@ use super::{
     ready::ReadyIndex,
     slices::Slices,
     stages::{OnTableRow, PageDemand, Stages, after},
-    visible::{Now, Visible},
+    visible::Visible,
 };
 use crate::client::tables::{LayoutId, Tables};
 
@@ -220,16 +223,15 @@ impl Source {
         let (is_sliced, is_copy) = (pages.is_sliced, layout_info.is_copy());
         while pages.remaining_in_run > 0 && !visit.is_done() {
             let (mut returned, limit, mut skipped_any, mut truncated) = (0, pages.remaining_in_run, false, false);
-            let mut now = Now::of(&client);
+            let now = LazyLock::new(|| client.earliest());
             let mut read_row = |table: &str, row: RowRef<'_>| {
                 let is_other = || is_primary && !entities.has_shape(&row);
-                let (once, may_be_pending) = (once.as_ref(), is_primary);
-                let found = FoundRow { layout, table, row: &row, pointer: None, once, may_be_pending };
+                let found = FoundRow { layout, table, row: &row, pointer: None, once: once.as_ref() };
                 let mut read = || {
                     if is_primary && !entities.is_visible_after_filter(&row)?
                         || is_copy && entities.is_skipped(&row)?
                         || is_keyless && is_other()
-                        || hides && !entities.shows(&row, || now.get())?
+                        || hides && !entities.shows(&row, || *now)?
                     {
                         Ok(false)
                     } else if returned == limit {

@@ -5,17 +5,13 @@ use std::{borrow::Cow, ops::Deref};
 use table_model::{
     Layout, LayoutInfo, Lifecycle,
     unstable::{
-        codec::damaged,
+        codec::seek,
         entity::{self, EntityInfo},
         layout::{LayoutExt, Member, RowShape, is_always_there, table},
         lifecycle::Standing,
     },
 };
-use table_store::{
-    Condition, Operator, Result, RowRef, Ticks, Value, ValueRef,
-    backend::Scan,
-    unstable::{client::Client, limits},
-};
+use table_store::{Condition, Operator, Result, RowRef, Ticks, Value, ValueRef, backend::Scan, unstable::limits};
 
 /// Greatest number of kinds that a query's filter compares: three of its comparisons are for the keys.
 const FILTERED_KINDS: usize = limits::COMPARISONS - 3;
@@ -342,24 +338,10 @@ impl Visible {
     }
 }
 
-/// A moment that is asked for when it is first needed.
-pub struct Now<'a>(&'a Client, Option<Ticks>);
-
-impl<'a> Now<'a> {
-    pub const fn of(client: &'a Client) -> Self {
-        Self(client, None)
-    }
-
-    pub fn get(&mut self) -> Ticks {
-        *self.1.get_or_insert_with(|| self.0.earliest())
-    }
-}
-
 /// Returns the position of the member of a group to which a row belongs; `None` if it belongs to none.
 pub fn member_of(members: &[Member], table: &str, row: &RowRef<'_>) -> Result<Option<usize>> {
     if members.iter().any(|member| member.layout.kind().is_some()) {
-        let mut properties = row.properties;
-        let found = properties.seek(entity::KIND).map_err(|damage| damaged(table, *row, damage))?;
+        let found = seek(table, *row, entity::KIND)?;
         return Ok(members.iter().position(|member| found == member.layout.kind().map(ValueRef::String)));
     }
     let shapes = members.iter().enumerate().filter(|(_, member)| member.has_shape(row.row_key));

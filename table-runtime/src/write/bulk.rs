@@ -367,10 +367,7 @@ impl<'a> Bulk<'a> {
 
     /// Writes the entities, as a part of another operation.
     pub(crate) async fn run(self) -> Result<BulkProgress> {
-        let Self { tables, entities, schemas, reindexed, source, side_by_side, on_progress, .. } = self;
-        let mut writer = BulkWriter::new(tables, (&schemas, reindexed), side_by_side, on_progress, entities);
-        writer.source = source;
-        writer.run().await
+        BulkWriter::new(self).run().await
     }
 }
 

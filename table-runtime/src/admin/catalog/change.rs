@@ -15,6 +15,14 @@ pub struct CatalogChange {
     pub inserted: Vec<Record>,
     pub updated: Vec<Stored<Record>>,
     pub removed: Vec<Stored<Record>>,
+    /// `Some(true)` to announce that this program looks for missing tables.
+    ///
+    /// A program concludes from a missing table that its rows are gone. Another program may be about to make this table
+    /// anew. So a program looks for missing tables only under a head that announces a look, and writes what it concludes
+    /// on the condition that the head is still this one. Whoever makes a recorded table anew has replaced that head before,
+    /// and begins only if nobody has changed the catalog since. Whoever begins under a head that announces a look replaces
+    /// it too. So what a program concludes is written only if no program has begun that made the table after the look.
+    pub looking: Option<bool>,
 }
 
 /// The versions that a change has given.
@@ -26,6 +34,7 @@ pub struct Changed {
 }
 
 impl CatalogChange {
+    /// Checks whether no record changes.
     pub fn is_empty(&self) -> bool {
         self.inserted.is_empty() && self.updated.is_empty() && self.removed.is_empty()
     }
@@ -45,33 +54,11 @@ impl Tables {
     pub(crate) async fn change_catalog(
         &self,
         catalog: &Catalog,
-        change: CatalogChange,
-        delays: &mut pacing::Delays,
-    ) -> Result<Option<Changed>> {
-        self.write_catalog(catalog, change, None, delays).await
-    }
-
-    /// Changes nothing but the head, to say that this program looks for missing tables. Waits if the catalog has changed
-    /// since it was read. The caller reads the catalog again.
-    ///
-    /// A program concludes from a missing table that its rows are gone. Another program may be about to make this table
-    /// anew. So a program looks for missing tables only under a head that announces a look, and writes what it concludes
-    /// on the condition that the head is still this one. Whoever makes a recorded table anew has replaced that head before,
-    /// and begins only if nobody has changed the catalog since. Whoever begins under a head that announces a look replaces
-    /// it too. So what a program concludes is written only if no program has begun that made the table after the look.
-    pub(crate) async fn announce_look(&self, catalog: &Catalog, delays: &mut pacing::Delays) -> Result<()> {
-        self.write_catalog(catalog, CatalogChange::default(), Some(true), delays).await.map(drop)
-    }
-
-    async fn write_catalog(
-        &self,
-        catalog: &Catalog,
         mut change: CatalogChange,
-        looking: Option<bool>,
         delays: &mut pacing::Delays,
     ) -> Result<Option<Changed>> {
         let mut head = catalog.head.clone();
-        let new_head = Head { format: FORMAT, changes: 1, looking };
+        let new_head = Head { format: FORMAT, changes: 1, looking: change.looking };
         let written = change.inserted.len() + change.updated.len();
         let mut transaction = self.transaction();
         for record in &change.inserted {
@@ -85,7 +72,7 @@ impl Tables {
         }
         transaction = match &mut head {
             Some(head) => {
-                (head.changes, head.looking) = (head.changes.saturating_add(1), looking);
+                (head.changes, head.looking) = (head.changes.saturating_add(1), change.looking);
                 transaction.update(head)
             }
             None => transaction.insert(&new_head),

@@ -1,14 +1,12 @@
 //! Dropping an index: deleting its rows, and removing its record.
 
-use std::fmt;
-
 use table_model::{LayoutInfo, TableEntity, unstable::layout::KeyPattern};
-use table_store::{Error, Result, RowRef, backend::Scan, error::QueryError, unstable::observe::Running};
+use table_store::{Error, Result, RowRef, backend::Scan, unstable::observe::Running};
 
 use super::{CatalogChange, Comparison, delete_rows, version};
 use crate::{
     admin::{
-        jobs::{Job, JobKind, JobOptions, Progress, hash_job},
+        jobs::{Job, JobKind, JobOptions, Progress},
         scan::{Section, all_rows},
     },
     client::{
@@ -20,6 +18,7 @@ use crate::{
 };
 
 /// The drop of an index: see [`Tables::drop_index`].
+#[derive(Debug)]
 pub struct DropIndex {
     tables: Tables,
     schema: Schema,
@@ -39,10 +38,6 @@ impl JobKind for DropIndex {
     type Error = table_store::Error;
     type Progress = Progress;
 
-    fn hash(&self) -> u64 {
-        hash_job("drop_index", self.schema.layouts)
-    }
-
     fn begin(&self) -> Option<Box<Running>> {
         self.tables.begin_operation(|| self.schema.operation("drop_index"))
     }
@@ -51,18 +46,12 @@ impl JobKind for DropIndex {
         if self.schema.layouts.iter().skip(1).any(|layout| layout.name == self.index) {
             let problem =
                 format!("the struct has the index `{0}`; remove it there before `drop_index(\"{0}\")`", self.index);
-            return Err(self.refused(problem));
+            return Err(self.schema.refused(problem));
         }
         let layout = self.end().await?;
         let rows = self.delete_rows(&layout, options).await?;
         self.forget().await?;
         Ok(DroppedIndex { rows })
-    }
-}
-
-impl fmt::Debug for DropIndex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DropIndex").field("index", &self.index).finish_non_exhaustive()
     }
 }
 
@@ -99,16 +88,12 @@ impl Tables {
 }
 
 impl DropIndex {
-    fn refused(&self, problem: String) -> Error {
-        Box::new(QueryError::new(self.schema.table().to_owned(), "key", problem)).into()
-    }
-
     /// Records that the index is dropped, and waits until no handle relies on it. Returns its recorded layout.
     async fn end(&self) -> Result<LayoutInfo> {
         let (mut waited, mut delays) = (None, pacing::delays());
         loop {
             let (catalog, mut record) = self.read().await?;
-            let damaged = || self.refused(format!("the record of the index `{}` is damaged", self.index));
+            let damaged = || self.schema.refused(format!("the record of the index `{}` is damaged", self.index));
             let layout = record.layout().ok_or_else(damaged)?.layout;
             record.state = match record.state {
                 State::Gone => return Ok(layout),
@@ -172,7 +157,7 @@ impl DropIndex {
         }
         let known = compared.recorded_indexes();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Err(self.refused(format!("no index `{}` is recorded; there is {known}", self.index)))
+        Err(self.schema.refused(format!("no index `{}` is recorded; there is {known}", self.index)))
     }
 
     /// Deletes all rows of the index, and returns their number.

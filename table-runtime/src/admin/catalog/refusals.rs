@@ -7,7 +7,7 @@ use table_model::{
 };
 use table_store::{
     Error, Row,
-    error::{LayoutChangedError, MissingIndexError, PropertyError, QueryError, RowsCollideError},
+    error::{LayoutChangedError, MissingIndexError, PropertyError, RowsCollideError},
 };
 
 use crate::{
@@ -31,10 +31,6 @@ fn joined(changes: &[LayoutChange]) -> String {
     changes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-fn at_key(schema: Schema, problem: String) -> Error {
-    Box::new(QueryError::new(schema.table().to_owned(), KEY, problem)).into()
-}
-
 pub fn moved(schema: Schema, record: &ReadRecord) -> Error {
     let to = record.facts.moved.as_ref().map(ToString::to_string).unwrap_or_default();
     Error::EntityMoved { table: schema.table().to_owned(), entity: schema.entity.to_owned(), to }
@@ -50,7 +46,7 @@ pub fn old_rows(schema: Schema) -> Error {
          entities are moved back",
         schema.entity
     );
-    at_key(schema, problem)
+    schema.refused(problem)
 }
 
 pub fn table_being_deleted(layout: &LayoutInfo) -> Error {
@@ -61,7 +57,7 @@ pub fn new_place(schema: Schema, row: &str) -> Error {
     let problem = format!(
         "the new place is not empty: it has {row}; delete the rows there, or give the new struct another table"
     );
-    at_key(schema, problem)
+    schema.refused(problem)
 }
 
 pub fn lacks_times(schema: Schema, record: &ReadRecord, option: &str) -> Error {

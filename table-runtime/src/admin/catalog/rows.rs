@@ -22,7 +22,6 @@ use crate::{
 };
 
 /// The rows of an entity in its table, which other entities may share.
-#[derive(Clone)]
 pub struct EntityRows {
     schema: Schema,
     /// Partition keys of others.

@@ -32,18 +32,21 @@ pub(super) fn note(case: &CatalogCase<'_>, decision: &Decision) {
     });
 }
 
-/// Declares structs, each in a module of its own.
+/// Declares structs, each in a module of its own, with the row key and the fields after it.
 macro_rules! structs {
-    ($($module:ident: $name:ident [$($table:tt)*] $(#[$attribute:meta])* { $($(#[$meta:meta])* $field:ident: $type:ty),* })*) => {$(
+    ($($module:ident: $name:ident [$($table:tt)*] #[$key:meta] { $($(#[$meta:meta])* $field:ident: $type:ty),* })*) => {$(
         mod $module {
             #[allow(unused_imports)]
             use super::*;
 
             #[derive(TableEntity, Clone)]
             #[table(crate = crate, $($table)*)]
-            $(#[$attribute])*
             #[allow(dead_code, reason = "only stored")]
             pub(super) struct $name {
+                #[partition_key]
+                pub(super) group: String,
+                #[$key]
+                pub(super) id: u32,
                 $($(#[$meta])* pub(super) $field: $type,)*
             }
         }
@@ -51,63 +54,34 @@ macro_rules! structs {
 }
 
 structs! {
-    plain: Item [name = "Items"] { #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String }
-    renamed: Thing [name = "Items", was = "Item"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String
-    }
-    padded: Item [name = "Items"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-", pad = 4)] id: u32, name: String
-    }
-    number: Item [name = "Items"] { #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: f64 }
-    alike: Other [name = "Items"] { #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String }
-    elsewhere: Item [name = "Elsewhere"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String
-    }
-    one_kind: Item [name = "Items", kind = "One"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String
-    }
-    two_kind: Item [name = "Items", kind = "Two"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String
-    }
-    names: Name [name = "Items"] { #[partition_key] group: String, #[row_key(prefix = "name-")] id: u32 }
-    required: Item [name = "Items"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32
-    }
-    second: Item [name = "Items", version = 2, from = super::required::Item] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String
-    }
-    placed: Item [name = "Items"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, place: Option<Place>
-    }
-    floored: Item [name = "Items"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, place: Option<Floor>
-    }
-    here: Item [name = "Items"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32,
-        #[index(name, same_partition)] name: String
-    }
-    expiring: Item [name = "Items", expires = until] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32,
+    plain: Item [name = "Items"] #[row_key(prefix = "id-")] { name: String }
+    renamed: Thing [name = "Items", was = "Item"] #[row_key(prefix = "id-")] { name: String }
+    padded: Item [name = "Items"] #[row_key(prefix = "id-", pad = 4)] { name: String }
+    number: Item [name = "Items"] #[row_key(prefix = "id-")] { name: f64 }
+    alike: Other [name = "Items"] #[row_key(prefix = "id-")] { name: String }
+    elsewhere: Item [name = "Elsewhere"] #[row_key(prefix = "id-")] { name: String }
+    one_kind: Item [name = "Items", kind = "One"] #[row_key(prefix = "id-")] { name: String }
+    two_kind: Item [name = "Items", kind = "Two"] #[row_key(prefix = "id-")] { name: String }
+    names: Name [name = "Items"] #[row_key(prefix = "name-")] {}
+    required: Item [name = "Items"] #[row_key(prefix = "id-")] { name: String, size: u32 }
+    second: Item [name = "Items", version = 2, from = super::required::Item] #[row_key(prefix = "id-")] { name: String }
+    placed: Item [name = "Items"] #[row_key(prefix = "id-")] { place: Option<Place> }
+    floored: Item [name = "Items"] #[row_key(prefix = "id-")] { place: Option<Floor> }
+    here: Item [name = "Items"] #[row_key(prefix = "id-")] { #[index(name, same_partition)] name: String }
+    expiring: Item [name = "Items", expires = until] #[row_key(prefix = "id-")] {
         #[index(name, same_partition)] name: String, until: Option<std::time::SystemTime>
     }
-    indexed: Item [name = "Items"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32,
-        #[index(name, prefix = "item-")] name: String
-    }
-    folded: Item [name = "Items"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32,
+    indexed: Item [name = "Items"] #[row_key(prefix = "id-")] { #[index(name, prefix = "item-")] name: String }
+    folded: Item [name = "Items"] #[row_key(prefix = "id-")] {
         #[index(name, prefix = "item-", lowercase)] name: String
     }
-    zero: Item [name = "Items"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String,
-        #[index(size)] #[property(default)] size: u32
+    zero: Item [name = "Items"] #[row_key(prefix = "id-")] {
+        name: String, #[index(size)] #[property(default)] size: u32
     }
-    seven: Item [name = "Items"] {
-        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String,
-        #[index(size)] #[property(default)] size: Seven
+    seven: Item [name = "Items"] #[row_key(prefix = "id-")] {
+        name: String, #[index(size)] #[property(default)] size: Seven
     }
-    guest: Guest [name = "Guests"] {
-        #[partition_key] group: String, #[row_key] id: u32,
+    guest: Guest [name = "Guests"] #[row_key] {
         #[index(name, table = "ItemsByName", prefix = "guest-")] name: String
     }
 }

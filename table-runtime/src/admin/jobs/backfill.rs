@@ -1,14 +1,9 @@
 //! Backfill: building an index that was added to an entity with rows.
 
-use std::{fmt, ops::ControlFlow, sync::Arc};
+use std::{ops::ControlFlow, sync::Arc};
 
 use table_model::{Holds, TableEntity, unstable::layout::LayoutExt};
-use table_store::{
-    Error, Result, RowRef,
-    backend::BoxFuture,
-    error::{ParseCursorError, QueryError},
-    unstable::observe::Running,
-};
+use table_store::{Error, Result, RowRef, backend::BoxFuture, error::ParseCursorError, unstable::observe::Running};
 
 use super::{
     compare::{RowComparison, Suspect},
@@ -31,6 +26,7 @@ use crate::{
 };
 
 /// A backfill: see [`Tables::backfill`].
+#[derive(Debug)]
 pub struct Backfill {
     tables: Tables,
     schema: Schema,
@@ -54,18 +50,19 @@ pub struct Backfilled {
     pub ready: bool,
 }
 
-impl Resumable for Backfill {}
+impl Resumable for Backfill {
+    fn hash(&self) -> u64 {
+        hash_job(&format!("backfill {}", self.index), self.schema.layouts)
+    }
+}
+
 impl Comparing for Backfill {}
 impl Rehearsable for Backfill {}
 
 impl JobKind for Backfill {
     type Done = Backfilled;
-    type Error = table_store::Error;
+    type Error = Error;
     type Progress = Progress;
-
-    fn hash(&self) -> u64 {
-        hash_job(&format!("backfill {}", self.index), self.schema.layouts)
-    }
 
     fn begin(&self) -> Option<Box<Running>> {
         self.tables.begin_operation(|| self.schema.operation("backfill"))
@@ -163,8 +160,7 @@ impl Backfill {
         layout.ok_or_else(|| {
             let names: Vec<_> = schema.layouts.iter().skip(1).map(|layout| format!("`{}`", layout.name)).collect();
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            let problem = format!("there is no index `{index}`; there is {known}");
-            Error::from(Box::new(QueryError::new(schema.table().to_owned(), "key", problem)))
+            schema.refused(format!("there is no index `{index}`; there is {known}"))
         })
     }
 }
@@ -194,12 +190,6 @@ async fn remove_stale(of: &Typed, (memory, pages): (usize, usize)) -> Result<()>
         })
     };
     RowComparison::new(of, memory, pages).run(&work, |_, ()| ()).await
-}
-
-impl fmt::Debug for Backfill {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Backfill").field("index", &self.index).finish_non_exhaustive()
-    }
 }
 
 impl Tables {

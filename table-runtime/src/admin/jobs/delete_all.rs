@@ -1,7 +1,5 @@
 //! Deletion of what queries find.
 
-use std::fmt;
-
 use table_store::{Error, Result, error::BulkProgress, unstable::observe::Running};
 
 use super::job::{Job, JobKind, JobOptions, Rehearsable};
@@ -12,6 +10,7 @@ use crate::{
 };
 
 /// A deletion of what queries find: see [`Rows::delete_all`].
+#[derive(Debug)]
 pub struct DeleteAll(Bulk<'static>);
 
 impl Rehearsable for DeleteAll {}
@@ -21,11 +20,6 @@ impl JobKind for DeleteAll {
     type Error = Error;
     type Progress = BulkProgress;
 
-    fn hash(&self) -> u64 {
-        // It has no cursors.
-        0
-    }
-
     fn begin(&self) -> Option<Box<Running>> {
         self.0.begin()
     }
@@ -33,12 +27,6 @@ impl JobKind for DeleteAll {
     async fn run(self, options: JobOptions<'_, BulkProgress>) -> Result<BulkProgress> {
         let JobOptions { on_progress, side_by_side, dry_run, .. } = options;
         self.0.of_job(on_progress, side_by_side, dry_run).run().await
-    }
-}
-
-impl fmt::Debug for DeleteAll {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("DeleteAll").field(&self.0).finish()
     }
 }
 

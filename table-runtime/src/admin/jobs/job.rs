@@ -151,13 +151,11 @@ pub trait JobKind: Sized + Send + Unpin {
     /// The progress that the job reports.
     type Progress: 'static;
 
-    /// Returns the hash to which the job's cursors are bound.
-    #[doc(hidden)]
-    fn hash(&self) -> u64;
-
     /// Begins the operation that is observed; `None` if nobody observes it.
     #[doc(hidden)]
-    fn begin(&self) -> Option<Box<Running>>;
+    fn begin(&self) -> Option<Box<Running>> {
+        None
+    }
 
     #[doc(hidden)]
     fn run(
@@ -170,6 +168,18 @@ pub trait JobKind: Sized + Send + Unpin {
     fn add(_done: &mut Self::Done, _found: Vec<Finding>) {}
 }
 
+/// A job that can be continued.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be resumed",
+    label = "this job does not have the option",
+    note = "run it again: it goes on with what is left"
+)]
+pub trait Resumable: JobKind {
+    /// Returns the hash to which the job's cursors are bound.
+    #[doc(hidden)]
+    fn hash(&self) -> u64;
+}
+
 macro_rules! options {
     ($($(#[$doc:meta])* $name:ident: $message:literal, $note:literal;)+) => {$(
         $(#[$doc])*
@@ -179,8 +189,6 @@ macro_rules! options {
 }
 
 options! {
-    /// A job that can be continued.
-    Resumable: "`{Self}` cannot be resumed", "run it again: it goes on with what is left";
     /// A job that compares rows by hashes.
     Comparing: "`{Self}` has no memory to set", "`verify`, `repair`, `backfill` and `migrate` hold hashes of rows";
     /// A job that can say what it would do.

@@ -63,12 +63,15 @@ impl PresentRows {
             let present = &present;
             Box::pin(async move {
                 let rows = present.rows(of, &page, left).await?;
-                if is_fenced { present.fence(write, rows).await } else { Ok(rows) }
+                if is_fenced {
+                    return present.fence(write, rows).await;
+                }
+                Ok(rows.iter().map(|row| row.hash).collect())
             })
         };
-        let done = |_: &SideBySide, rows: Vec<FencedRow>| {
-            for row in rows {
-                lock(&present.hashes).add(row.hash);
+        let done = |_: &SideBySide, hashes: Vec<u128>| {
+            for hash in hashes {
+                lock(&present.hashes).add(hash);
             }
             ControlFlow::Continue(())
         };
@@ -102,8 +105,8 @@ impl PresentRows {
         Ok(rows)
     }
 
-    /// Gives rows a new version, and returns those for which that was possible.
-    async fn fence(&self, write: &Write, rows: Vec<FencedRow>) -> Result<Vec<FencedRow>> {
+    /// Gives rows a new version, and returns the hashes of those for which that was possible.
+    async fn fence(&self, write: &Write, rows: Vec<FencedRow>) -> Result<Vec<u128>> {
         let table = &write.schema.layouts[self.layout].table;
         let mut fences: Vec<BoxFuture<'_, _>> = Vec::new();
         let in_one_partition = |one: &FencedRow, other: &FencedRow| one.keys.partition_key == other.keys.partition_key;
@@ -114,11 +117,11 @@ impl PresentRows {
                 let (partition_key, operations) =
                     (rows[0].keys.partition_key.clone(), rows.iter().map(operation).collect());
                 let answer = write.send(&Group { table: table.clone(), partition_key, operations }).await?;
-                Ok(std::iter::repeat_n(matches!(answer, WriteAnswer::Done(_)), rows.len()))
+                let is_done = matches!(answer, WriteAnswer::Done(_));
+                Ok(rows.iter().filter(|_| is_done).map(|row| row.hash).collect::<Vec<_>>())
             }));
         }
-        let is_done: Vec<_> = pacing::concurrently(fences).await?.into_iter().flatten().collect();
-        Ok(rows.into_iter().zip(is_done).filter_map(|(row, is_done)| is_done.then_some(row)).collect())
+        Ok(pacing::concurrently(fences).await?.concat())
     }
 
     /// Checks whether the entity should have rows that this pass has to write.

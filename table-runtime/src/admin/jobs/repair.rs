@@ -40,7 +40,12 @@ pub struct Repaired {
     pub left: Vec<Finding>,
 }
 
-impl Resumable for Repair {}
+impl Resumable for Repair {
+    fn hash(&self) -> u64 {
+        self.0.as_ref().map_or(0, |write| hash_job("repair", write.schema.layouts))
+    }
+}
+
 impl Comparing for Repair {}
 impl OfPartitions for Repair {}
 
@@ -48,10 +53,6 @@ impl JobKind for Repair {
     type Done = Repaired;
     type Error = table_store::Error;
     type Progress = Progress;
-
-    fn hash(&self) -> u64 {
-        self.0.as_ref().map_or(0, |write| hash_job("repair", write.schema.layouts))
-    }
 
     fn begin(&self) -> Option<Box<Running>> {
         self.0.as_ref().ok().and_then(|write| write.begin("repair"))

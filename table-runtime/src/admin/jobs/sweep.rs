@@ -79,8 +79,8 @@ pub trait Sweeping: Send + Sync {
     /// Returns the location of an entity.
     fn row_id(&self, table: &str, found: &FoundEntity) -> RowId;
 
-    /// Removes entities of a table in the versions that were read.
-    fn remove<'s>(&'s self, table: &'s str, found: Vec<FoundEntity>) -> BoxFuture<'s, Result<Removals>>;
+    /// Removes entities of a table in the versions that were read. Of the result, only `removed`, `left` and `unknown` are set.
+    fn remove<'s>(&'s self, table: &'s str, found: Vec<FoundEntity>) -> BoxFuture<'s, Result<Swept>>;
 
     /// Checks whether programs still write the entities as they are described.
     fn is_current(&self) -> BoxFuture<'_, Result<bool>> {
@@ -91,16 +91,6 @@ pub trait Sweeping: Send + Sync {
     fn begin(&self) -> Option<Box<Running>> {
         None
     }
-}
-
-/// The removals of a page.
-#[derive(Default)]
-pub struct Removals {
-    pub removed: usize,
-    /// Number of entities that could not be removed. Other writers renewed or removed the others first.
-    pub left: usize,
-    /// Number of those whose keys cannot be computed, by the index.
-    pub unknown: BTreeMap<String, usize>,
 }
 
 /// The result of a sweep, and its progress after each page of up to 1000 rows.
@@ -134,7 +124,12 @@ impl<'a, E> Sweep<'a, E> {
     }
 }
 
-impl<E> Resumable for Sweep<'_, E> {}
+impl<E> Resumable for Sweep<'_, E> {
+    fn hash(&self) -> u64 {
+        self.job
+    }
+}
+
 impl<E> Rehearsable for Sweep<'_, E> {}
 impl<E> OfPartitions for Sweep<'_, E> {}
 impl<E> Sharded for Sweep<'_, E> {}
@@ -143,10 +138,6 @@ impl<'s, E> JobKind for Sweep<'s, E> {
     type Done = Swept;
     type Error = table_store::Error;
     type Progress = Swept;
-
-    fn hash(&self) -> u64 {
-        self.job
-    }
 
     fn begin(&self) -> Option<Box<Running>> {
         self.of.as_ref().ok().and_then(|of| of.begin())
@@ -200,26 +191,26 @@ impl<'s, E> JobKind for Sweep<'s, E> {
                         of.read(page.layout, table, row, sweepings).await
                     }));
                 }
-                let mut found = Vec::new();
+                let mut entities = Vec::new();
                 for read in pacing::in_waves(reads.into_iter()).await {
                     match read {
-                        Ok(entity) => found.extend(entity),
+                        Ok(entity) => entities.extend(entity),
                         Err(error) if is_unreadable(&error) => swept.unreadable += 1,
                         Err(error) => return Err(error),
                     }
                 }
                 // A stale row of the index may lead to an entity to which another one leads too.
                 let mut seen = HashSet::new();
-                found.retain(|entity: &FoundEntity| seen.insert(entity.encoded.primary.keys.clone()));
-                swept.found = found.len();
+                entities.retain(|entity: &FoundEntity| seen.insert(entity.encoded.primary.keys.clone()));
+                swept.found = entities.len();
                 if let Some(on_found) = on_found {
-                    for entity in &found {
+                    for entity in &entities {
                         (lock(on_found))(&of.row_id(&page.table, entity));
                     }
                 }
                 if !dry_run {
-                    let Removals { removed, left, unknown } = of.remove(&page.table, found).await?;
-                    (swept.removed, swept.left, swept.unknown) = (removed, left, unknown);
+                    let Swept { found, unreadable, .. } = swept;
+                    swept = Swept { found, unreadable, ..of.remove(&page.table, entities).await? };
                 }
                 Ok(swept)
             })
@@ -320,12 +311,12 @@ impl Tables {
     }
 }
 
-/// Removes entities in the versions that were read. Returns the number of those that it removed, and of those that could not
-/// be removed. Other writers renewed or removed the others first.
-async fn remove(tables: &Tables, schema: Schema, found: Vec<FoundEntity>) -> Result<(usize, usize)> {
+/// Removes entities in the versions that were read, and returns how many were removed and left. Other writers renewed or
+/// removed the others first.
+async fn remove(tables: &Tables, schema: Schema, found: Vec<FoundEntity>) -> Result<Swept> {
     let writes = found.into_iter().map(|found| Ok(EntityWrite::expire(found)));
     match tables.write_all(schema, "sweep", stream::iter(writes.collect::<Vec<_>>())).run().await {
-        Ok(done) => Ok((done.written, 0)),
+        Ok(done) => Ok(Swept { removed: done.written, ..Swept::default() }),
         Err(Error::Bulk(failed)) if !failed.ended_early => {
             let is_renewed = |error: &Error| matches!(error, Error::ConditionNotMet(_) | Error::NotFound(_));
             let mut left = 0;
@@ -337,7 +328,7 @@ async fn remove(tables: &Tables, schema: Schema, found: Vec<FoundEntity>) -> Res
                 let (table, error) = (schema.table(), &failure.error);
                 tracing::warn!(target: "table_runtime::sweep", table, %error, "an entity that has expired was left");
             }
-            Ok((failed.progress.written, left))
+            Ok(Swept { removed: failed.progress.written, left, ..Swept::default() })
         }
         Err(error) => Err(error),
     }
@@ -404,11 +395,8 @@ impl Sweeping for Write {
         Self::row_id(self, &found.encoded.primary.keys)
     }
 
-    fn remove<'s>(&'s self, _table: &'s str, found: Vec<FoundEntity>) -> BoxFuture<'s, Result<Removals>> {
-        Box::pin(async {
-            let (removed, left) = remove(&self.tables, self.schema, found).await?;
-            Ok(Removals { removed, left, unknown: BTreeMap::new() })
-        })
+    fn remove<'s>(&'s self, _table: &'s str, found: Vec<FoundEntity>) -> BoxFuture<'s, Result<Swept>> {
+        Box::pin(remove(&self.tables, self.schema, found))
     }
 
     fn begin(&self) -> Option<Box<Running>> {

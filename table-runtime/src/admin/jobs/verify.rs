@@ -52,7 +52,12 @@ impl Verify {
     }
 }
 
-impl Resumable for Verify {}
+impl Resumable for Verify {
+    fn hash(&self) -> u64 {
+        self.job
+    }
+}
+
 impl Comparing for Verify {}
 impl OfPartitions for Verify {}
 
@@ -60,10 +65,6 @@ impl JobKind for Verify {
     type Done = Verified;
     type Error = table_store::Error;
     type Progress = Progress;
-
-    fn hash(&self) -> u64 {
-        self.job
-    }
 
     fn begin(&self) -> Option<Box<Running>> {
         self.of.as_ref().ok().and_then(|of| of.begin("verify"))

@@ -59,7 +59,7 @@ fn hash<'a>(
 
 impl Described for Moved<'_> {
     fn client(&self) -> &Arc<Client> {
-        self.copier.migration.tables.backend()
+        self.copier.switch.migration.tables.backend()
     }
 
     fn has_indexes(&self) -> bool {
@@ -71,7 +71,7 @@ impl Described for Moved<'_> {
     }
 
     fn sections(&self, phase: Phase) -> BoxFuture<'_, Result<Vec<Section>>> {
-        let migration = self.copier.migration;
+        let migration = self.copier.switch.migration;
         let place = if phase == Phase::IndexRows { migration.new } else { migration.old };
         Box::pin(sections(self.client(), place.layouts, [0]))
     }
@@ -86,7 +86,7 @@ impl Described for Moved<'_> {
     }
 
     fn layout(&self, section: usize, table: &str, row: RowRef<'_>) -> Result<Option<usize>> {
-        if !self.copier.places.new.has(row) {
+        if !self.copier.switch.new_rows.has(row) {
             return Ok(None);
         }
         // A pending insert is one of a run that was stopped. The entity counts as missing.
@@ -116,11 +116,11 @@ impl Described for Moved<'_> {
     }
 
     fn place(&self, _layout: usize) -> RowPlace {
-        let table = self.copier.migration.new.table().into();
+        let table = self.copier.switch.migration.new.table().into();
         RowPlace { index: None, table, holds: Holds::Pointer, is_same_partition: false }
     }
 
     fn entity_id(&self, _layout: usize, keys: &RowKeys) -> RowId {
-        RowId::of(self.copier.migration.old.table(), keys)
+        RowId::of(self.copier.switch.migration.old.table(), keys)
     }
 }

@@ -7,28 +7,22 @@ use table_model::unstable::entity;
 use table_store::{
     Error, Result, RowId, RowRef,
     backend::BoxFuture,
-    error::{BulkError, BulkFailure, QueryError},
+    error::{BulkError, BulkFailure},
     unstable::RowKeys,
 };
 
-use super::{
-    Migrated, Migration,
-    compare::Moved,
-    switch::{Places, Switch},
-};
+use super::{Migrated, Migration, compare::Moved, switch::Switch};
 use crate::{
     admin::{
         jobs::{Compared, JobOptions, JobPosition, Progress, RowComparison, Suspect},
         scan::{ScannedPage, SideBySide, sections},
     },
-    client::tables::Tables,
     write::index::{Encoded, EntityWrite, Verb},
 };
 
 /// The writer of the new place.
 pub(super) struct Copier<'a> {
-    pub(super) migration: &'a Migration,
-    pub(super) places: Places,
+    pub(super) switch: &'a Switch<'a>,
     progress: Progress,
 }
 
@@ -44,18 +38,14 @@ pub(super) struct CaughtUp {
 }
 
 impl<'a> Copier<'a> {
-    pub(super) fn new(migration: &'a Migration, places: Places) -> Self {
-        Self { migration, places, progress: Progress::default() }
+    pub(super) fn new(switch: &'a Switch<'a>) -> Self {
+        Self { switch, progress: Progress::default() }
     }
 
     /// Copies the entities that are not in the new place: those after the position at which the job continues.
-    pub(super) async fn copy(
-        &mut self,
-        switch: &Switch<'_>,
-        options: &mut JobOptions<'_, Progress>,
-        job: u64,
-    ) -> Result<()> {
-        let (old, client) = (self.migration.old, self.migration.tables.backend());
+    pub(super) async fn copy(&mut self, options: &mut JobOptions<'_, Progress>, job: u64) -> Result<()> {
+        let Migration { tables, old, .. } = self.switch.migration;
+        let client = tables.backend();
         let sections = sections(client, old.layouts, [0]).await?;
         let mut scan = options.scan(client, sections);
         if let Some(position) = options.begin()? {
@@ -65,14 +55,14 @@ impl<'a> Copier<'a> {
         let (mut progress, asked) = (self.progress.clone(), options.asked());
         let work = |page: ScannedPage| -> BoxFuture<'_, _> {
             Box::pin(async move {
-                switch.confirm().await?;
+                own.switch.confirm().await?;
                 let mut items = Vec::new();
                 for row in page.rows() {
                     let converted = own.convert(&page.table, row)?;
                     items.extend(converted.map(|converted| EntityWrite::put_encoded(Verb::Insert, converted)));
                 }
                 // Entities that are already there are left to the comparison.
-                Ok((items.len(), own.write(&switch.writer(), items).await?.written))
+                Ok((items.len(), own.write(items).await?.written))
             })
         };
         let done = |scan: &SideBySide, (entities, written): (usize, usize)| {
@@ -94,7 +84,6 @@ impl<'a> Copier<'a> {
     /// so entities can have swapped unique values.
     pub(super) async fn catch_up(
         &mut self,
-        switch: &Switch<'_>,
         migrated: &mut Migrated,
         options: &mut JobOptions<'_, Progress>,
     ) -> Result<CaughtUp> {
@@ -121,15 +110,16 @@ impl<'a> Copier<'a> {
                 if writes.is_empty() {
                     return Ok((removed, missing, MovedEntities::default()));
                 }
-                switch.confirm().await?;
-                let written = own.write(&switch.writer(), writes).await?;
+                own.switch.confirm().await?;
+                let written = own.write(writes).await?;
                 Ok((removed, missing, written))
             })
         };
         // The keys of rows that were removed, until their entities turn out to be missing.
         let (mut superfluous, mut differences) = (HashSet::new(), 0);
         let (mut entities, mut caught_up, mut refused, mut twin) = (0, 0, None, None);
-        let mut comparison = RowComparison::new(&moved, options.memory, options.pages(self.migration.tables.backend()));
+        let mut comparison =
+            RowComparison::new(&moved, options.memory, options.pages(self.switch.migration.tables.backend()));
         let done = |compared: Compared, (removed, missing, written): (Vec<RowKeys>, Vec<RowKeys>, MovedEntities)| {
             entities += compared.entities;
             superfluous.extend(removed);
@@ -160,28 +150,28 @@ impl<'a> Copier<'a> {
             "two old entities get the new key (PartitionKey='{partition_key}',RowKey='{row_key}'); convert them to \
              entities with different keys"
         );
-        Box::new(QueryError::new(self.migration.new.table().to_owned(), "key", problem)).into()
+        self.switch.migration.new.refused(problem)
     }
 
     /// Deletes what runs that were stopped have left: pending inserts, and index rows without their entities.
-    pub(super) async fn repair(&self, switch: &Switch<'_>) -> Result<()> {
-        switch.confirm().await?;
-        switch.writer().repair_schema(self.migration.new).await.map(drop)
+    pub(super) async fn repair(&self) -> Result<()> {
+        self.switch.confirm().await?;
+        self.switch.writer.repair_schema(self.switch.migration.new).await.map(drop)
     }
 
     /// Converts the entity in a row of the old place; `None` if there is no committed one.
     pub(super) fn convert(&self, table: &str, row: RowRef<'_>) -> Result<Option<Encoded>> {
         // The writer of a pending insert has not committed it.
-        if !self.places.old.has(row) || entity::is_pending(table, row)? {
+        if !self.switch.old_rows.has(row) || entity::is_pending(table, row)? {
             return Ok(None);
         }
-        (self.migration.convert)(table, row).map(Some)
+        (self.switch.migration.convert)(table, row).map(Some)
     }
 
     /// Writes to the new place.
-    async fn write(&self, writer: &Tables, items: Vec<EntityWrite>) -> Result<MovedEntities> {
+    async fn write(&self, items: Vec<EntityWrite>) -> Result<MovedEntities> {
         let items = stream::iter(items.into_iter().map(Ok));
-        let mut error = match writer.write_all(self.migration.new, "migrate", items).await {
+        let mut error = match self.switch.writer.write_all(self.switch.migration.new, "migrate", items).await {
             Ok(done) => return Ok(MovedEntities { written: done.written, ..MovedEntities::default() }),
             Err(Error::Bulk(error)) => error,
             Err(error) => return Err(error),

@@ -1,6 +1,6 @@
 //! Deletion of the old rows after a migration.
 
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
 use table_model::{
     LayoutInfo, TableEntity,
@@ -9,14 +9,13 @@ use table_model::{
 use table_store::{
     Error, Result, RowRef,
     backend::{BackendExt, Scan},
-    error::QueryError,
     unstable::observe::Running,
 };
 
 use crate::{
     admin::{
         catalog::{CatalogChange, EntityRows, delete_rows, has_rows, recorded_rows},
-        jobs::{Job, JobKind, JobOptions, Progress, hash_job},
+        jobs::{Job, JobKind, JobOptions, Progress},
         scan::Section,
     },
     client::{
@@ -27,6 +26,7 @@ use crate::{
 };
 
 /// The deletion of moved entities: see [`Tables::drop_moved`].
+#[derive(Debug)]
 pub struct DropMoved {
     tables: Tables,
     schema: Schema,
@@ -46,10 +46,6 @@ impl JobKind for DropMoved {
     type Done = DroppedEntity;
     type Error = table_store::Error;
     type Progress = Progress;
-
-    fn hash(&self) -> u64 {
-        hash_job("drop_moved", self.schema.layouts)
-    }
 
     fn begin(&self) -> Option<Box<Running>> {
         self.tables.begin_operation(|| self.schema.operation("drop_moved"))
@@ -96,12 +92,6 @@ impl JobKind for DropMoved {
         }
         forget(&tables, schema).await?;
         Ok(dropped)
-    }
-}
-
-impl fmt::Debug for DropMoved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DropMoved").field("table", &self.schema.table()).finish_non_exhaustive()
     }
 }
 
@@ -164,7 +154,7 @@ async fn read(tables: &Tables, schema: Schema) -> Result<(Catalog, ReadRecord)> 
         return Ok((catalog, primary));
     }
     let problem = format!("`{}` was not moved; `migrate` moves it", schema.entity);
-    Err(Box::new(QueryError::new(schema.table().to_owned(), "key", problem)).into())
+    Err(schema.refused(problem))
 }
 
 /// Removes the records of the indexes, and records that the rows are deleted.

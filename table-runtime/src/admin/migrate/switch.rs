@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use table_store::{ETag, Error, Result, error::QueryError};
+use table_store::{ETag, Error, Result};
 
 use super::Migration;
 use crate::{
@@ -17,15 +17,18 @@ use crate::{
 
 /// A run of a migration, and its right to write to the new place.
 pub(super) struct Switch<'a> {
-    migration: &'a Migration,
-    /// The handle that may write to the new place, under the lease of this run.
-    writer: Tables,
+    pub(super) migration: &'a Migration,
+    /// The handle that may write to the new place, under the lease of this run, as long as no other run has begun.
+    pub(super) writer: Tables,
     /// The version of the new primary key's record, which this run has written.
     version: ETag,
     lease: Mutex<Lease>,
-    /// True if an earlier run may have left rows.
-    is_repeated: bool,
-    places: Places,
+    /// True if an earlier run may have left rows in the new place.
+    pub(super) is_repeated: bool,
+    /// The rows of the entities in the old place.
+    pub(super) old_rows: EntityRows,
+    /// Those in the new place.
+    pub(super) new_rows: EntityRows,
 }
 
 /// The records of the two primary keys, with those of their tables.
@@ -33,13 +36,6 @@ struct Records {
     catalog: Catalog,
     old: Stored<Record>,
     new: Stored<Record>,
-}
-
-/// The rows of the entities of both places.
-#[derive(Clone)]
-pub(super) struct Places {
-    pub(super) old: EntityRows,
-    pub(super) new: EntityRows,
 }
 
 impl<'a> Switch<'a> {
@@ -55,7 +51,7 @@ impl<'a> Switch<'a> {
                  `#[table(name = \"…\")]`, or another name",
                 new_id.entity
             );
-            return Err(refused(*new, problem));
+            return Err(new.refused(problem));
         }
         if is_done(migration).await? {
             return Ok(None);
@@ -73,7 +69,7 @@ impl<'a> Switch<'a> {
             check_moved(migration, &old_record)?;
             if new_record.state != State::Building {
                 let problem = "programs use the new place already; migrate to a place that was not created yet";
-                return Err(refused(*new, problem.to_owned()));
+                return Err(new.refused(problem));
             }
             let is_first = new_record.starts == 0;
             new_record.starts = new_record.starts.saturating_add(1);
@@ -84,29 +80,15 @@ impl<'a> Switch<'a> {
             writer.leases().remember_name(&new_id, &new_record.entity);
             let new_record = Stored::new(Stored::into_inner(new_record), version.clone());
             let lease = writer.leases().keep(new_id, &new_record, began);
-            let places = Places { old: EntityRows::of(*old, &catalog), new: EntityRows::of(*new, &catalog) };
-            let lease = Mutex::new(lease);
-            let switch = Self { migration, writer, version, lease, is_repeated: !is_first, places };
+            let (old_rows, new_rows) = (EntityRows::of(*old, &catalog), EntityRows::of(*new, &catalog));
+            let (lease, is_repeated) = (Mutex::new(lease), !is_first);
+            let switch = Self { migration, writer, version, lease, is_repeated, old_rows, new_rows };
             if !is_first {
                 tables.wait_for_leases().await;
                 switch.renew().await?;
             }
             return Ok(Some(switch));
         }
-    }
-
-    /// Checks whether an earlier run may have left rows in the new place.
-    pub(super) fn is_repeated(&self) -> bool {
-        self.is_repeated
-    }
-
-    pub(super) fn places(&self) -> Places {
-        self.places.clone()
-    }
-
-    /// Returns the handle that may write to the new place as long as no other run has begun.
-    pub(super) fn writer(&self) -> Tables {
-        self.writer.clone()
     }
 
     /// Checks that this run may write to the new place. Call it before each write.
@@ -192,7 +174,7 @@ impl<'a> Switch<'a> {
     pub(super) fn unfinished(&self) -> Error {
         let problem = "the new place differs from the old one after each comparison: a program that did not call `create` \
                        writes to one of them; stop it, and begin again";
-        refused(self.migration.new, problem.to_owned())
+        self.migration.new.refused(problem)
     }
 
     /// Reads the records, and checks that no other run has begun.
@@ -206,12 +188,8 @@ fn place(new: Schema) -> EntityPlace {
     EntityPlace { table: new.table().to_ascii_lowercase(), entity: new.entity.to_owned() }
 }
 
-fn refused(schema: Schema, problem: String) -> Error {
-    Box::new(QueryError::new(schema.table().to_owned(), "key", problem)).into()
-}
-
 fn other_run(new: Schema) -> Error {
-    refused(new, "another run of this migration has begun; let it end, or begin again".to_owned())
+    new.refused("another run of this migration has begun; let it end, or begin again")
 }
 
 /// Reads the records of both places.
@@ -221,7 +199,7 @@ async fn read(migration: &Migration) -> Result<Records> {
     let find = |schema: Schema| {
         let record = catalog.primary(&schema.own_id()).map(ReadRecord::to_stored);
         let (table, entity) = (schema.table().to_owned(), schema.entity);
-        record.ok_or_else(|| refused(schema, format!("`{entity}` in {table} is not recorded any more")))
+        record.ok_or_else(|| schema.refused(format!("`{entity}` in {table} is not recorded any more")))
     };
     let (old, new) = (find(*old)?, find(*new)?);
     Ok(Records { catalog, old, new })
@@ -238,7 +216,7 @@ async fn is_done(migration: &Migration) -> Result<bool> {
     if Comparison::new(migration.new, &catalog).has_other_key() {
         let problem = "the entities have been moved to this place with another key; migrate them from there, to a place of \
                        its own";
-        return Err(refused(migration.new, problem.to_owned()));
+        return Err(migration.new.refused(problem));
     }
     Ok(true)
 }

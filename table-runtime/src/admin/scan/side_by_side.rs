@@ -56,6 +56,7 @@ struct Known {
 }
 
 /// A part of a section.
+#[derive(Default)]
 struct Part {
     id: usize,
     section: usize,
@@ -87,9 +88,10 @@ struct Density {
     rows: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum PartState {
     /// Before its first request.
+    #[default]
     New,
     Waiting,
     /// A request is under way.
@@ -192,21 +194,7 @@ impl SideBySide {
     /// Adds a part at a position.
     fn add(&mut self, at: usize, section: usize, from: Option<Point>, to: Option<Point>) {
         self.next += 1;
-        let part = Part {
-            id: self.next,
-            section,
-            from,
-            to,
-            taken: None,
-            first: None,
-            state: PartState::New,
-            scans: None,
-            progress: ScanProgress::default(),
-            is_shortened: false,
-            density: None,
-            is_divisible: true,
-            is_open: true,
-        };
+        let part = Part { id: self.next, section, from, to, is_divisible: true, is_open: true, ..Part::default() };
         self.parts.insert(at, part);
     }
 

@@ -227,7 +227,7 @@ pub(crate) struct Head {
     /// Number of changes.
     pub changes: i64,
     /// `Some(true)` if the last change recorded nothing: a program looks for missing tables. See
-    /// [`Tables::announce_look`].
+    /// `CatalogChange::looking` in `admin/catalog/change.rs`.
     pub looking: Option<bool>,
 }
 

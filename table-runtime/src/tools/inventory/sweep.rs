@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     admin::{
-        jobs::{Described, Job, Removals, Sweep, Sweeping, hash_described},
+        jobs::{Described, Job, Sweep, Sweeping, Swept, hash_described},
         scan::Section,
     },
     client::{pacing, tables::Tables},
@@ -120,12 +120,12 @@ impl Sweeping for RecordedSweep {
         RowId::of(table, &found.encoded.primary.keys)
     }
 
-    fn remove<'s>(&'s self, table: &'s str, found: Vec<FoundEntity>) -> BoxFuture<'s, Result<Removals>> {
+    fn remove<'s>(&'s self, table: &'s str, found: Vec<FoundEntity>) -> BoxFuture<'s, Result<Swept>> {
         Box::pin(async move {
             // Entities of one partition may share a list, so they are removed one after another.
             let in_one = |one: &FoundEntity, other: &FoundEntity| one.row.partition_key == other.row.partition_key;
             let removals = found.chunk_by(in_one).map(|found| self.remove_partition(table, found));
-            let mut all = Removals::default();
+            let mut all = Swept::default();
             for removals in pacing::in_waves(removals).await {
                 for removal in removals? {
                     match removal {

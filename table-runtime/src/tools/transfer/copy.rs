@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use table_store::{Error, backend::BoxFuture, unstable::observe::Running};
+use table_store::{Error, backend::BoxFuture};
 
 use super::{RowWriter, Selection, TableRow, TransferError, source::Source};
 use crate::{
@@ -32,7 +32,12 @@ pub struct CopiedRows {
     pub rows: u64,
 }
 
-impl Resumable for CopyRows<'_> {}
+impl Resumable for CopyRows<'_> {
+    fn hash(&self) -> u64 {
+        hash_described("copy_to", "")
+    }
+}
+
 impl Rehearsable for CopyRows<'_> {}
 impl OfPartitions for CopyRows<'_> {}
 impl Sharded for CopyRows<'_> {}
@@ -41,14 +46,6 @@ impl JobKind for CopyRows<'_> {
     type Done = CopiedRows;
     type Error = TransferError;
     type Progress = Progress;
-
-    fn hash(&self) -> u64 {
-        hash_described("copy_to", "")
-    }
-
-    fn begin(&self) -> Option<Box<Running>> {
-        None
-    }
 
     async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<CopiedRows, TransferError> {
         let job = self.hash();

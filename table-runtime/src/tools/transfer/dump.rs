@@ -4,10 +4,7 @@ use std::{fmt, io};
 
 use futures_core::Stream;
 use futures_util::stream;
-use table_store::{
-    backend::BoxFuture,
-    unstable::{observe::Running, write_row},
-};
+use table_store::{backend::BoxFuture, unstable::write_row};
 
 use super::{Line, ReadPart, RowReader, Selection, TransferError, source::Source};
 use crate::{
@@ -26,7 +23,12 @@ pub struct Dump<W> {
     writer: Box<W>,
 }
 
-impl<W: io::Write + Send> Resumable for Dump<W> {}
+impl<W: io::Write + Send> Resumable for Dump<W> {
+    fn hash(&self) -> u64 {
+        hash_described("dump", "")
+    }
+}
+
 impl<W: io::Write + Send> OfPartitions for Dump<W> {}
 impl<W: io::Write + Send> Sharded for Dump<W> {}
 
@@ -34,14 +36,6 @@ impl<W: io::Write + Send> JobKind for Dump<W> {
     type Done = u64;
     type Error = TransferError;
     type Progress = Progress;
-
-    fn hash(&self) -> u64 {
-        hash_described("dump", "")
-    }
-
-    fn begin(&self) -> Option<Box<Running>> {
-        None
-    }
 
     async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<u64, TransferError> {
         let job = self.hash();

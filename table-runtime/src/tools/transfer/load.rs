@@ -2,8 +2,6 @@
 
 use std::{fmt, io};
 
-use table_store::unstable::observe::Running;
-
 use super::{Line, RowWriter, TransferError};
 use crate::{
     admin::jobs::{Job, JobKind, JobOptions, JobPosition, Progress, Rehearsable, Resumable, hash_described},
@@ -20,21 +18,18 @@ pub struct Load<R> {
     reader: Box<R>,
 }
 
-impl<R: io::BufRead + Send> Resumable for Load<R> {}
+impl<R: io::BufRead + Send> Resumable for Load<R> {
+    fn hash(&self) -> u64 {
+        hash_described("load", "")
+    }
+}
+
 impl<R: io::BufRead + Send> Rehearsable for Load<R> {}
 
 impl<R: io::BufRead + Send> JobKind for Load<R> {
     type Done = Loaded;
     type Error = TransferError;
     type Progress = Progress;
-
-    fn hash(&self) -> u64 {
-        hash_described("load", "")
-    }
-
-    fn begin(&self) -> Option<Box<Running>> {
-        None
-    }
 
     async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<Loaded, TransferError> {
         let job = self.hash();

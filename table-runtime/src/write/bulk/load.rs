@@ -26,13 +26,13 @@ use table_store::{
 };
 
 use super::{
-    BulkCallback, FAILURES, Input, SourceKind, TypedWrite,
+    Bulk, BulkCallback, FAILURES, Input, SourceKind, TypedWrite,
     batching::Batching,
     send::{BatchOutcome, Writes, write_batch, write_in_steps},
 };
 use crate::{
     client::{pace::Pace, pacing, tables::Tables},
-    write::index::{BegunWrite, Schema, Write},
+    write::index::{BegunWrite, Write},
 };
 
 /// Maximum number of entities in open batches, and of entities in flight.
@@ -66,7 +66,7 @@ pub(super) struct BulkWriter<'a> {
     on_progress: Option<BulkCallback<'a>>,
     /// The source of the entities; `None` after its end.
     input: Option<Input<'a>>,
-    pub(super) source: SourceKind,
+    source: SourceKind,
     /// `true` if the input had no item ready when it was asked last.
     input_waits: bool,
     /// The open batches, by table and partition.
@@ -83,7 +83,6 @@ pub(super) struct BulkWriter<'a> {
     in_flight_rows: HashSet<OwnRow>,
     ids: RandomGuids,
     hasher: DefaultHashBuilder,
-    in_flight_partitions: HashMap<String, usize>,
     /// The entities that are not done: neither written, nor missing, nor failed for a reason of their own.
     outstanding: Outstanding,
     /// The rows of the entity that is taken, empty otherwise: memory that is used again.
@@ -155,8 +154,8 @@ impl Outstanding {
     }
 }
 
-/// The hash of a row that only one write in flight may have: an entity's own, or the claim of a unique value. Two rows of
-/// one hash only let one write wait for the other.
+/// The hash of a row that only one write in flight may have: an entity's own, the claim of a unique value, or in place of the
+/// lists of a partition its key. Two rows of one hash only let one write wait for the other.
 type OwnRow = u64;
 
 /// The writes of one transaction.
@@ -186,13 +185,8 @@ enum Event {
 }
 
 impl<'a> BulkWriter<'a> {
-    pub(super) fn new(
-        tables: Tables,
-        (schemas, reindexed): (&[Schema], Option<usize>),
-        side_by_side: usize,
-        on_progress: Option<BulkCallback<'a>>,
-        input: Input<'a>,
-    ) -> Self {
+    pub(super) fn new(bulk: Bulk<'a>) -> Self {
+        let Bulk { tables, entities, schemas, reindexed, source, side_by_side, on_progress, .. } = bulk;
         let backend = tables.backend();
         let pace = Pace::new(backend.side_by_side(), side_by_side, backend.overloads());
         let is_written = |layout| reindexed.is_none_or(|only| layout == only);
@@ -212,8 +206,8 @@ impl<'a> BulkWriter<'a> {
             one_by_one: schemas.iter().any(|schema| schema.lists().any(is_written)),
             pace,
             on_progress,
-            input: Some(input),
-            source: SourceKind::User,
+            input: Some(entities),
+            source,
             input_waits: false,
             open: HashMap::new(),
             packed: VecDeque::new(),
@@ -224,7 +218,6 @@ impl<'a> BulkWriter<'a> {
             in_flight_rows: HashSet::new(),
             ids: RandomGuids::default(),
             hasher: DefaultHashBuilder::default(),
-            in_flight_partitions: HashMap::new(),
             outstanding: Outstanding::default(),
             own_rows: Vec::new(),
             progress: BulkProgress::default(),
@@ -394,6 +387,10 @@ impl<'a> BulkWriter<'a> {
             Some(open) => open,
             None => self.open.entry(PartitionId::from(&partition)).or_default(),
         };
+        if self.one_by_one && open.writes.writes.is_empty() {
+            // So the transactions of the partition are sent one after another.
+            open.own_rows.push(self.hasher.hash_one(partition.partition_key));
+        }
         open.rows += rows;
         open.bytes += bytes;
         open.own_rows.append(&mut own_rows);
@@ -463,16 +460,14 @@ impl<'a> BulkWriter<'a> {
         while self.has_room()
             && let Some(batch) = self.packed.pop_front()
         {
-            if self.conflicts_with_in_flight(&batch) {
+            // The earlier transaction with one of the rows has to complete first.
+            if batch.own_rows.iter().any(|row| self.in_flight_rows.contains(row)) {
                 self.packed.push_front(batch);
                 break;
             }
             let OpenBatch { writes, own_rows, .. } = batch;
             self.in_flight_entities += writes.writes.len();
             self.in_flight_rows.extend(&own_rows);
-            if let Some(first) = writes.writes.first() {
-                *self.in_flight_partitions.entry(first.entity.keys().partition_key.clone()).or_default() += 1;
-            }
             let takes_steps = self.steps.is_some();
             self.in_flight.push(Box::pin(async move {
                 let outcome = if takes_steps { write_in_steps(writes).await } else { write_batch(writes).await };
@@ -493,23 +488,9 @@ impl<'a> BulkWriter<'a> {
         has_room && self.in_flight_entities < MAX_WAITING
     }
 
-    /// Checks whether a transaction in flight has to complete before this batch is sent.
-    fn conflicts_with_in_flight(&self, batch: &OpenBatch) -> bool {
-        let has_partition =
-            |first: &BegunWrite| self.in_flight_partitions.contains_key(&first.entity.keys().partition_key);
-        batch.own_rows.iter().any(|row| self.in_flight_rows.contains(row))
-            || self.one_by_one && batch.writes.writes.first().is_some_and(has_partition)
-    }
-
     fn note(&mut self, (own_rows, outcome): Completed) {
-        let BatchOutcome { partition_key, entities, written, missing, failed, fatal } = outcome;
-        if let Some(count) = self.in_flight_partitions.get_mut(&partition_key) {
-            *count -= 1;
-            if *count == 0 {
-                self.in_flight_partitions.remove(&partition_key);
-            }
-        }
-        self.in_flight_entities -= entities;
+        let BatchOutcome { written, missing, failed, fatal } = outcome;
+        self.in_flight_entities -= written.len() + missing.len() + failed.len();
         for row in &own_rows {
             self.in_flight_rows.remove(row);
         }

@@ -50,24 +50,14 @@ impl FromIterator<PositionedWrite> for Writes {
     }
 }
 
-/// The outcome of a transaction.
+/// The outcome of a transaction. Each entity is in one of the three lists.
+#[derive(Default)]
 pub(super) struct BatchOutcome {
-    pub(super) partition_key: String,
-    /// Number of entities that were tried.
-    pub(super) entities: usize,
     pub(super) written: Vec<usize>,
     /// Positions of the removals whose row was missing.
     pub(super) missing: Vec<usize>,
     pub(super) failed: Vec<BulkFailure>,
     pub(super) fatal: bool,
-}
-
-impl BatchOutcome {
-    fn of(writes: &[BegunWrite]) -> Self {
-        let partition_key = writes.first().map(|first| first.entity.keys().partition_key.clone()).unwrap_or_default();
-        let entities = writes.len();
-        Self { partition_key, entities, written: Vec::new(), missing: Vec::new(), failed: Vec::new(), fatal: false }
-    }
 }
 
 impl PositionedWrite {
@@ -94,7 +84,7 @@ impl PositionedWrite {
 
 /// Writes entities with rows that are written in steps of their own, all at the same time.
 pub(super) async fn write_in_steps(writes: Writes) -> BatchOutcome {
-    let mut outcome = BatchOutcome::of(&writes.writes);
+    let mut outcome = BatchOutcome::default();
     let rows: HashSet<_> = writes.writes.iter().map(|write| write.entity.keys().clone()).collect();
     let is_of_batch = |RowId { partition_key, row_key, .. }: &RowId| {
         rows.contains(&RowKeys { partition_key: partition_key.clone(), row_key: row_key.clone() })
@@ -157,7 +147,7 @@ struct Batch {
 
 /// Writes a transaction without the entities that fail.
 pub(super) async fn write_batch(writes: Writes) -> BatchOutcome {
-    let outcome = BatchOutcome::of(&writes.writes);
+    let outcome = BatchOutcome::default();
     let mut batch = Batch { outcome, parts: vec![writes], later: Vec::new(), delays: pacing::delays() };
     while let Some(part) = batch.next_part() {
         let Err(WriteFailure { error, lost_race, .. }) = attempt(&part.writes, InTheWay::Report).await else {

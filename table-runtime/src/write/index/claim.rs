@@ -13,7 +13,7 @@ use super::{
     schema::{EncodedRow, FoundEntity},
     write::{Write, WriteAnswer, WrittenRow, single},
 };
-use crate::client::pacing;
+use crate::{client::pacing, write::RowHasher};
 
 /// The condition under which a writer may still commit its entity.
 #[derive(Clone, Copy)]
@@ -240,7 +240,12 @@ impl Write {
         let table = &self.schema.layouts[row.layout].table;
         let present = found.encoded.row(row.layout, &row.keys)?;
         let stored = self.get(table, &row.keys).await.ok()??;
-        if stored.etag != row.etag || self.schema.has_properties(row.layout, &stored.properties, &present.properties) {
+        if stored.etag != row.etag {
+            return None;
+        }
+        let (mut hasher, owner) = (RowHasher::default(), &found.encoded.primary.keys);
+        let hash = self.schema.hash_stored(&mut hasher, row.layout, stored.as_ref(), owner);
+        if hash == self.schema.hash_expected(&mut hasher, present, owner) {
             return None;
         }
         match self.send(&single(table.clone(), &row.keys, self.put_row(present, Some(&row.etag))).ok()?).await {

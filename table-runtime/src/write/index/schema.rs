@@ -7,8 +7,8 @@ use table_model::{
     unstable::{
         codec::index_value,
         entity::{
-            self, EntityInfo, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown, VERSION, WRITE_ID,
-            WriteEntity, version_value,
+            self, EntityInfo, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown, VERSION, WriteEntity,
+            version_value,
         },
         layout::{LayoutExt, has_property},
         lifecycle::{self, Standing},
@@ -17,18 +17,21 @@ use table_model::{
 use table_store::{
     Error, Guid, Properties, PropertiesRef, Result, Row, RowId, RowRef, Ticks, ValueRef,
     backend::Reach,
-    error::LimitError,
+    error::{LimitError, QueryError},
     unstable::{RowKeys, limits, observe::ObservedOperation},
 };
 
 use crate::{
-    client::{stored::LoadedEntity, tables::LayoutId},
+    client::{
+        stored::LoadedEntity,
+        tables::{KEY, LayoutId},
+    },
     write::RowHasher,
 };
 
 /// The parts of an entity's type that writes need: its description, and a function. They are values, so that the code of
 /// writes is compiled once and not for each entity.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Schema {
     info: &'static EntityInfo,
     /// Reads the entity in a row, and returns its rows and the properties that the struct does not know.
@@ -47,6 +50,11 @@ impl Schema {
     /// Returns a user's operation on the entity.
     pub fn operation(&self, verb: &'static str) -> ObservedOperation {
         ObservedOperation { verb, entity: self.info.entity, table: &self.layouts[0].table, cost: None }
+    }
+
+    /// Returns the error of an operation on the entity that cannot be carried out.
+    pub fn refused(&self, problem: impl Into<String>) -> Error {
+        Box::new(QueryError::new(self.table().to_owned(), KEY, problem.into())).into()
     }
 }
 
@@ -330,26 +338,9 @@ impl Schema {
         Some(read)
     }
 
-    /// Checks whether the row of an index has the properties that it should have.
-    pub fn has_properties(&self, layout: usize, stored: &Properties, expected: &Properties) -> bool {
-        let is_same = |stored: PropertiesRef<'_>| {
-            same_properties(stored.filter(|(name, _)| self.is_known(layout, name)), expected)
-        };
-        is_same(stored.as_ref()) || self.as_read(layout, stored.as_ref()).is_some_and(|read| is_same(read.as_ref()))
-    }
-
-    /// Checks whether the row of an index has the properties that it should have. A copy of an older version is compared
-    /// as it is read.
-    pub fn is_up_to_date(&self, layout: usize, stored: &Row, expected: &Properties) -> Result<bool> {
-        if self.has_properties(layout, &stored.properties, expected) {
-            return Ok(true);
-        }
-        let is_versioned_copy = self.info.version > 1 && self.holds(layout) == Holds::Copy;
-        Ok(is_versioned_copy && self.has_properties(layout, &self.copy(layout, stored.as_ref())?, expected))
-    }
-
     /// Returns the hash of a row that an entity should have in an index. It equals the hash of the
-    /// [stored row](Self::hash_stored) if that row leads to the entity and [is up to date](Self::is_up_to_date).
+    /// [stored row](Self::hash_stored) if that row leads to the entity and has the properties that it should have. A copy of an
+    /// older version counts as it is read.
     pub fn hash_expected(&self, hasher: &mut RowHasher, row: &EncodedRow, entity: &RowKeys) -> u128 {
         let RowKeys { partition_key, row_key } = &row.keys;
         hasher.index_row(row.layout, (partition_key, row_key), entity);
@@ -410,16 +401,4 @@ fn rows_of<E: TableEntity>(row: StoredRow<'_>) -> Result<(Encoded, Unknown)> {
 /// Returns the attempt of the insert that has not committed the row yet.
 pub fn pending(row: &Row) -> Option<Guid> {
     row.properties.get(PENDING).and_then(entity::attempt)
-}
-
-/// Checks whether a row has the expected properties, apart from the write id.
-fn same_properties<'a>(stored: impl Iterator<Item = (&'a str, ValueRef<'a>)>, expected: &Properties) -> bool {
-    let mut stored: Vec<_> = stored.filter(|(name, _)| *name != WRITE_ID).collect();
-    let mut expected: Vec<_> = expected.iter().collect();
-    stored.sort_by_key(|(name, _)| *name);
-    expected.sort_by_key(|(name, _)| *name);
-    let is_same = |((left, stored), (right, expected)): (&(&str, ValueRef<'_>), &(&str, ValueRef<'_>))| {
-        left == right && stored.is_same(*expected)
-    };
-    stored.len() == expected.len() && stored.iter().zip(&expected).all(is_same)
 }
