@@ -21,7 +21,7 @@
 
 mod date;
 mod decimal;
-mod encoding;
+pub(crate) mod encoding;
 mod fold;
 pub(crate) mod hash;
 mod integer;
@@ -39,6 +39,7 @@ pub use table_store::error::KeyProblem;
 
 pub use date::DateParts;
 pub use decimal::{DecimalParts, Unscaled};
+pub(crate) use encoding::escape;
 pub use encoding::{
     Decode, Encode, Escape, First, Fits, Hash, Lossless, Lossy, Lowercase, Ordered, Pad, PartSink, Plain, Prefixed,
     Ranged, Raw, Reverse, ReverseTime, Scale, Separated, Textual, Time, Uppercase,

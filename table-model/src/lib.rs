@@ -68,6 +68,7 @@ pub mod unstable {
 
     pub mod key {
         pub use crate::key::{
+            encoding::escape,
             hash::bucket,
             reader::{KeyReader, RowContext},
             text::is_decided_by,

@@ -3,7 +3,7 @@
 use table_store::{Result, RowRef, error::KeyProblem};
 
 use crate::{
-    key::{Escape, KeyBuffer},
+    key::{Escape, KeyBuffer, escape},
     layout::{Encoding, LayoutExt, LayoutInfo, PartInfo, PropertyInfo, field_at, of_row, segments},
 };
 
@@ -26,7 +26,7 @@ pub fn check_lossy_parts(
             // An element is not the field's value.
             if (all || part.is_lossy())
                 && !part.each
-                && let Some(own) = written(part, fields, row, segments::escape(layout, last))
+                && let Some(own) = written(part, fields, row, escape(layout, last))
                 && own.as_str() != text
             {
                 let expected = format!("`{}`, the key of the field's value", own.as_str());

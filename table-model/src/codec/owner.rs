@@ -10,7 +10,7 @@ use table_store::{
 
 use super::{PropertyWriter, misfit, seek};
 use crate::{
-    key::{Decode, KeyPart, KeyWriter, Kind, Plain, copy_part, kind},
+    key::{Decode, KeyPart, KeyWriter, Kind, Plain, copy_part, escape, kind},
     layout::{Encoding, LayoutExt, LayoutInfo, PartInfo, of_row, segments},
 };
 
@@ -72,7 +72,7 @@ impl<'a> Segment<'a> {
 
     /// Returns the text that the part encodes; a part that is no text is returned as it is stored in the key.
     fn value(&self, index: &LayoutInfo) -> Cow<'a, str> {
-        let text = || <Plain as Decode<kind::Text>>::read(self.text, segments::escape(index, self.last)).ok();
+        let text = || <Plain as Decode<kind::Text>>::read(self.text, escape(index, self.last)).ok();
         if self.part.self_delimiting { self.text.into() } else { text().unwrap_or(self.text.into()) }
     }
 }

@@ -6,7 +6,7 @@ use table_store::error::KeyProblem;
 
 use super::{KeyBuffer, KeyPart, KeyReader, Kind, Unscaled, kind, write_part};
 use crate::{
-    layout::{Example, PartType},
+    layout::{Example, LayoutInfo, PartType},
     sealed::{Sealed, SealedSink, sealed},
 };
 
@@ -66,6 +66,12 @@ impl Escape {
     pub const fn part(last: bool) -> Self {
         Self { last, separator: None }
     }
+}
+
+/// Returns the escapes of a part of a key in this layout.
+pub fn escape(layout: &LayoutInfo, last: bool) -> Escape {
+    // The derive accepts only ASCII punctuation.
+    Escape { last, separator: layout.separator.and_then(|separator| u8::try_from(separator).ok()) }
 }
 
 /// An encoding of key parts of the kind `K`.

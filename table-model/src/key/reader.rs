@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use table_store::{Result, RowRef, error::KeyProblem};
 
-use super::{Decode, Encode, Escape, KeyPart, Kind, Plain, kind};
+use super::{Decode, Encode, Escape, KeyPart, Kind, Plain, encoding::escape, kind};
 use crate::layout::{LayoutExt, LayoutInfo, PartInfo, of_row, segments};
 
 /// A reader of a stored key, part by part. It is small and passed by value, so that it stays in registers.
@@ -100,7 +100,7 @@ impl<'a> KeyReader<'a> {
         if part.is_raw() {
             return Ok(Cow::Borrowed(text));
         }
-        Self::value(<Plain as Decode<kind::Text>>::read(text, segments::escape(self.layout, last)), *self)
+        Self::value(<Plain as Decode<kind::Text>>::read(text, escape(self.layout, last)), *self)
     }
 
     /// Skips `count` parts.

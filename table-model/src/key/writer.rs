@@ -7,7 +7,7 @@ use table_store::{
     unstable::{RowKeys, limits, text},
 };
 
-use super::{Decode, Encode, Escape, Kind, PartSink, Plain, Raw, kind};
+use super::{Decode, Encode, Escape, Kind, PartSink, Plain, Raw, encoding::escape, kind};
 use crate::{
     layout::{LayoutExt, LayoutInfo, PartInfo, segments},
     sealed::SealedSink,
@@ -207,8 +207,8 @@ pub fn copy_part(
     if part.self_delimiting {
         out.push_str(text);
     } else {
-        let value = <Plain as Decode<kind::Text>>::read(text, segments::escape(layout, was_last))?;
-        let escape = segments::escape(layout, last);
+        let value = <Plain as Decode<kind::Text>>::read(text, escape(layout, was_last))?;
+        let escape = escape(layout, last);
         if part.is_raw() {
             <Raw as Encode<kind::Text>>::write(&value, escape, out)?;
         } else {

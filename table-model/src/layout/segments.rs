@@ -1,19 +1,12 @@
 //! Splitting of stored keys at the delimiters between their parts.
 
 use super::info::{LayoutInfo, PartInfo};
-use crate::key::Escape;
 
 /// Returns the delimiter between this part of a key and the next: the layout's separator if it has one, otherwise the
 /// delimiter of the part's type.
 #[inline]
 pub fn delimiter(layout: &LayoutInfo, part: &PartInfo) -> char {
     layout.separator.unwrap_or(if part.self_delimiting { '_' } else { ' ' })
-}
-
-/// Returns the escapes of a part of a key in this layout.
-pub fn escape(layout: &LayoutInfo, last: bool) -> Escape {
-    // The derive accepts only ASCII punctuation.
-    Escape { last, separator: layout.separator.and_then(|separator| u8::try_from(separator).ok()) }
 }
 
 /// Returns the text before the first delimiter and the text after it; `None` if the key has no further delimiter.
@@ -57,4 +50,23 @@ pub fn texts<'k, 'p>(
         rest = after;
         (part, text, false)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Example, PartType};
+
+    #[test]
+    fn a_part_without_its_delimiter_has_the_rest_of_the_key() {
+        let part = |kind| PartType { kind, self_delimiting: kind != "text", example: Example::default() };
+        let parts = ["text", "u32", "text"].map(|kind| part(kind).of(kind, "plain", false));
+        let split = |layout: &LayoutInfo, key| texts(layout, &parts, key).map(|(_, text, _)| text).collect::<Vec<_>>();
+        let layout = LayoutInfo::default();
+        assert_eq!(split(&layout, "a 1_b_c d"), [Ok("a"), Ok("1"), Ok("b_c d")]);
+        assert_eq!(split(&layout, "a 1 b"), [Ok("a"), Err("1 b"), Err("")]);
+        assert_eq!(split(&layout, "a"), [Err("a"), Err(""), Err("")]);
+        let separated = LayoutInfo { separator: Some('+'), ..LayoutInfo::default() };
+        assert_eq!(split(&separated, "a 1+2_+b"), [Ok("a 1"), Ok("2_"), Ok("b")]);
+    }
 }

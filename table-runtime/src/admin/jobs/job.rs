@@ -153,9 +153,7 @@ pub trait JobKind: Sized + Send + Unpin {
 
     /// Begins the operation that is observed; `None` if nobody observes it.
     #[doc(hidden)]
-    fn begin(&self) -> Option<Box<Running>> {
-        None
-    }
+    fn begin(&self) -> Option<Box<Running>>;
 
     #[doc(hidden)]
     fn run(

@@ -3,7 +3,10 @@
 use table_model::{
     LayoutInfo, PartInfo,
     key::{Escape, KeyBuffer},
-    unstable::layout::{Encoding, LayoutExt, segments},
+    unstable::{
+        key::escape,
+        layout::{Encoding, LayoutExt, segments},
+    },
 };
 use table_store::{RowRef, Ticks, Value, ValueRef};
 
@@ -135,7 +138,7 @@ fn key(
     for (at, part) in parts.iter().enumerate() {
         let last = at + 1 == parts.len();
         let mut text = KeyBuffer::new();
-        write(part, segments::escape(layout, last), &mut text)?;
+        write(part, escape(layout, last), &mut text)?;
         key.push_str(text.as_str());
         if !last {
             key.push(segments::delimiter(layout, part));

@@ -6,6 +6,7 @@ use table_model::{
     LayoutInfo, PartInfo,
     unstable::{
         entity::{KIND, PENDING, attempt},
+        key::escape,
         layout::{Encoding, LayoutExt, segments},
     },
 };
@@ -139,7 +140,7 @@ fn decode(layout: &LayoutInfo, (prefix, parts): (&str, &[PartInfo]), key: &str) 
     let mut values = Vec::with_capacity(parts.len());
     for (part, text, last) in segments::texts(layout, parts, key) {
         let encoding = Encoding::known(part)?;
-        let value = encoding.decode(&part.kind, text.ok()?, segments::escape(layout, last)).ok()?;
+        let value = encoding.decode(&part.kind, text.ok()?, escape(layout, last)).ok()?;
         // An element is not the whole field.
         let (field, is_whole) = (part.field.to_string(), !encoding.is_lossy() && !part.each);
         let is_number = encoding.hash.is_some();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use table_store::{Error, backend::BoxFuture};
+use table_store::{Error, backend::BoxFuture, unstable::observe::Running};
 
 use super::{RowWriter, Selection, TableRow, TransferError, source::Source};
 use crate::{
@@ -46,6 +46,10 @@ impl JobKind for CopyRows<'_> {
     type Done = CopiedRows;
     type Error = TransferError;
     type Progress = Progress;
+
+    fn begin(&self) -> Option<Box<Running>> {
+        None
+    }
 
     async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<CopiedRows, TransferError> {
         let job = self.hash();

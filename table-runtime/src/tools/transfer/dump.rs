@@ -4,7 +4,10 @@ use std::{fmt, io};
 
 use futures_core::Stream;
 use futures_util::stream;
-use table_store::{backend::BoxFuture, unstable::write_row};
+use table_store::{
+    backend::BoxFuture,
+    unstable::{observe::Running, write_row},
+};
 
 use super::{Line, ReadPart, RowReader, Selection, TransferError, source::Source};
 use crate::{
@@ -36,6 +39,10 @@ impl<W: io::Write + Send> JobKind for Dump<W> {
     type Done = u64;
     type Error = TransferError;
     type Progress = Progress;
+
+    fn begin(&self) -> Option<Box<Running>> {
+        None
+    }
 
     async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<u64, TransferError> {
         let job = self.hash();

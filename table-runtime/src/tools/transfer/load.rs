@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use table_store::unstable::observe::Running;
+
 use super::{Line, RowWriter, TransferError};
 use crate::{
     admin::jobs::{Job, JobKind, JobOptions, JobPosition, Progress, Rehearsable, Resumable, hash_described},
@@ -30,6 +32,10 @@ impl<R: io::BufRead + Send> JobKind for Load<R> {
     type Done = Loaded;
     type Error = TransferError;
     type Progress = Progress;
+
+    fn begin(&self) -> Option<Box<Running>> {
+        None
+    }
 
     async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<Loaded, TransferError> {
         let job = self.hash();
