@@ -82,7 +82,6 @@ pub(crate) fn table_entity(input: &DeriveInput, entity: Option<&Entity>, errors:
         #no_lints
         const _: () = {
             impl #parameters #t::AllowScan for #ident #arguments #clause {}
-            impl #parameters #t::OnePartition for #ident #arguments #clause {}
             impl #parameters #t::Sliced for #ident #arguments #shared {}
             impl #parameters #t::Sweepable for #ident #arguments #shared {}
             impl #parameters #t::SoftDelete for #ident #arguments #shared {
@@ -234,7 +233,6 @@ pub(crate) fn entity_group(input: &DeriveInput, errors: Errors) -> TokenStream {
                     ::core::unreachable!()
                 }
             }
-            impl #parameters #t::OnePartition for #ident #arguments #clause {}
             impl #parameters #t::HasBin for #ident #arguments #clause {}
             impl #parameters #t::WholeEntities for #ident #arguments #clause {
                 fn schemas() -> ::std::vec::Vec<#t::Schema> {

@@ -155,11 +155,6 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
         quote!(Self::#ident(#content) => #set_state(#content, #state))
     });
     let schemas = group.variants().map(|variant| of_variant(group, variant, &quote!(SCHEMA)));
-    // Without the lifetime, the compiler would refuse a group of which an entity has an index in another partition.
-    let in_one_partition = group.variants().map(|Variant { ty, .. }| {
-        let t = runtime.at(ty.span());
-        quote_spanned!(ty.span()=> for<'__never> #ty: #t::OnePartitionVariant)
-    });
     let checks = group.items.iter().enumerate().map(|(before, item)| check(group, before + 1, item));
     let (found, give) = (local("found"), local("give"));
     let (function, no_lints) = (by_key(group), no_lints());
@@ -194,11 +189,6 @@ pub(crate) fn expand(group: &Group<'_>) -> TokenStream {
                     }
                 }
             }
-            #[automatically_derived]
-            impl #t::OnePartition for #ident
-            where
-                #(#in_one_partition,)*
-            {}
             #[automatically_derived]
             impl #t::WholeEntities for #ident {
                 fn schemas() -> ::std::vec::Vec<#t::Schema> {

@@ -132,17 +132,6 @@ impl<T: Send + Sync + 'static> Shared for T {}
 )]
 pub trait AllowScan {}
 
-/// An entity whose rows are all stored in one partition, so that one transaction can write them.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot take part in a transaction",
-    label = "has, or may have, an index in another partition",
-    note = "a transaction holds one partition; write `{Self}` with `insert` or `update`, or make its indexes \
-            `same_partition`",
-    note = "if `{Self}` is no entity yet, add `#[derive(TableEntity)]`; a type parameter needs the bound \
-            `table_runtime::types::OnePartition` too"
-)]
-pub trait OnePartition {}
-
 /// Property that distinguishes the entities of one table.
 pub const KIND: &str = "EntityType";
 /// Property that marks an entity whose insert is not committed: it holds the id of that insert. Reads skip such

@@ -25,7 +25,7 @@ pub use column::{
     Certain, Column, Filter, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, IntoFilter, Nameable, Set, Sets,
     Settable, Unfiltered,
 };
-pub use entity::{AllowScan, FromOlder, OnePartition, Shared, TableEntity};
+pub use entity::{AllowScan, FromOlder, Shared, TableEntity};
 pub use indexable::{Each, Indexable};
 pub use key::KeyPart;
 pub use layout::{

@@ -238,14 +238,14 @@ pub mod types {
         write::{
             bin::ToBin,
             bulk::{Deletions, WholeEntities},
-            group::{OnePartitionVariant, Variant},
+            group::Variant,
             writable::{AsEntity, Deletable, NewEntity, Updatable},
         },
     };
     #[doc(inline)]
     pub use table_model::{
         AllowScan, Certain, Each, Filterable, Free, FromOlder, HasBin, HasEquality, HasOrder, InKey, Indexable,
-        Indexed, Nameable, OnePartition, Settable, Shared, SoftDelete, Sweepable, Unfiltered,
+        Indexed, Nameable, Settable, Shared, SoftDelete, Sweepable, Unfiltered,
         property::{
             Bytes, Defaulted, DisplayText, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape,
             Single, SkippedField, Store,
@@ -288,14 +288,14 @@ pub mod __private {
         read::FoundRow,
         write::{
             bulk::{Deletion, WholeEntities, member_deletion},
-            group::{OnePartitionVariant, Variant},
+            group::Variant,
             index::Schema,
         },
     };
     pub use table_model::{
         AllowScan, Column, Each, Filter, Free, HasBin, Holds, InKey, IndexInfo, Indexable, Indexed, KeyPart, Layout,
-        LayoutInfo, Lifecycle, OnePartition, PartInfo, Property, PropertyInfo, Scope, Slice, SliceInfo, SliceUnit,
-        SoftDelete, StoredField, Sweepable, TableEntity, Unfiltered, WhenField, WhenInfo, cost,
+        LayoutInfo, Lifecycle, PartInfo, Property, PropertyInfo, Scope, Slice, SliceInfo, SliceUnit, SoftDelete,
+        StoredField, Sweepable, TableEntity, Unfiltered, WhenField, WhenInfo, cost,
         key::{
             Decode, Encode, First, Fits, Hash, Kind, Lossless, Lossy, Lowercase, Pad, Plain, Raw, Reverse, ReverseTime,
             Scale, Separated, Time, Uppercase, kind,

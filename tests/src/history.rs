@@ -363,9 +363,13 @@ impl History {
                 && self.moments(operation).any(|moment| {
                     let own = moment.state.get(&new.key());
                     let is_free = own.is_none_or(|own| !has_value(own)) || is_deleted(new.key());
-                    let is_owner =
-                        |other: &Fields| has(other) && index.clashes(new, other) && other.in_bin == violation.in_bin;
-                    let is_taken = moment.present(owner).is_some_and(is_owner);
+                    // No member of a transaction makes way for another one, also if no reader sees it.
+                    let is_member = is_whole && operation.effects.iter().any(|effect| effect.key() == owner);
+                    let is_owner = |other: &Fields| {
+                        has(other) && index.clashes(new, other) && (is_member || other.in_bin == violation.in_bin)
+                    };
+                    let had = if is_member { moment.state.get(&owner) } else { moment.present(owner) };
+                    let is_taken = had.is_some_and(is_owner);
                     owner != new.key() && (is_free && is_taken || is_planned)
                 })
         };

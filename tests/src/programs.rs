@@ -196,7 +196,7 @@ impl Writer<'_> {
             45..49 => Act::Modify(key, self.change::<S>(key)),
             49..52 => Act::ModifyOrInsert(self.fields::<S>(key), self.change::<S>(key)),
             52..60 => Act::Read(key),
-            60..72 if S::TRANSACTS => self.transaction::<S>(key.0),
+            60..72 if self.random.chance(60) => self.transaction::<S>(key.0),
             60..64 => {
                 let keys = self.many();
                 Act::InsertAll(keys.into_iter().map(|key| self.fields::<S>(key)).collect())
@@ -211,7 +211,6 @@ impl Writer<'_> {
             77..80 => Act::Verify,
             80..92 => Act::Find(self.random.below(S::INDEXES.len()), key.0, self.random.byte(INDEXED_VALUES)),
             92..96 => Act::Pages(key.0, 1 + self.random.below(2)),
-            _ if S::TRANSACTS => Act::UpsertAll(self.many().into_iter().map(|key| self.fields::<S>(key)).collect()),
             _ => Act::All(key.0),
         }
     }

@@ -169,8 +169,6 @@ pub enum Part<E> {
 pub trait Subject: TableEntity + Clone + fmt::Debug + 'static {
     /// Indexes of the entity.
     const INDEXES: &'static [Index];
-    /// True if transactions can write the entity.
-    const TRANSACTS: bool;
     /// True if the entity expires and has a bin.
     const EXPIRES: bool;
 
@@ -244,11 +242,7 @@ macro_rules! found {
 }
 
 macro_rules! transact {
-    (single $tables:ident $parts:ident) => {{
-        let _ = ($tables, $parts);
-        Ok(0)
-    }};
-    (transacts $tables:ident $parts:ident) => {{
+    ($tables:ident $parts:ident) => {{
         let mut transaction = $tables.transaction();
         for part in $parts {
             transaction = match part {
@@ -290,15 +284,6 @@ macro_rules! expires {
     };
 }
 
-macro_rules! transacts {
-    (single) => {
-        false
-    };
-    (transacts) => {
-        true
-    };
-}
-
 /// A struct in a field.
 #[derive(Property, Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs, reason = "as of `Fields`")]
@@ -315,7 +300,7 @@ pub enum Contact {
 }
 
 macro_rules! subjects {
-    ($($doc:literal $module:ident $table:literal [$($table_option:tt)*] $life:ident $transacts:ident covered by $covered:ident {
+    ($($doc:literal $module:ident $table:literal [$($table_option:tt)*] $life:ident covered by $covered:ident {
         $([$name:ident $($option:tt)*] $unique:literal $here:literal |$row:ident| $value:expr, $how:ident $query:expr;)+
     })+) => {$(
         #[doc = $doc]
@@ -400,7 +385,6 @@ macro_rules! subjects {
                 const INDEXES: &'static [Index] = &[$(
                     Index { name: stringify!($name), unique: $unique, here: $here, values: |$row| Values::from($value) },
                 )+];
-                const TRANSACTS: bool = transacts!($transacts);
                 const EXPIRES: bool = expires!($life);
 
                 fn new(fields: &Fields) -> Self {
@@ -511,7 +495,7 @@ macro_rules! subjects {
                 }
 
                 async fn transact(tables: &Tables, parts: &mut [Part<Self>]) -> Result<usize> {
-                    transact!($transacts tables parts)
+                    transact!(tables parts)
                 }
             }
         }
@@ -522,7 +506,7 @@ macro_rules! subjects {
 macro_rules! mixed {
     ($($header:tt)*) => {
         subjects! {
-            $($header)* single covered by by_here {
+            $($header)* covered by by_here {
                 [mail, partition(contact.mail), unique] true false |row| row.mail, one |_, value| Entity::by_mail(value);
                 [badge, same_table, unique, include(note, rate)] true false |row| Some(row.badge),
                     one |_, value| Entity::by_badge(value);
@@ -548,7 +532,7 @@ macro_rules! mixed {
 macro_rules! local {
     ($($header:tt)*) => {
         subjects! {
-            $($header)* transacts covered by by_mark {
+            $($header)* covered by by_mark {
                 [seat, same_partition, unique] true true |row| Some(row.seat),
                     one |group, value| Entity::by_seat(group).eq(value);
                 [badge, same_partition, unique, include(note, rate)] true true |row| Some(row.badge),

@@ -27,12 +27,6 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::AllowScan for #ident #arguments #bounds {}
         }
     });
-    let one_partition = (!context.entity.indexes.iter().any(Index::is_cross_partition)).then(|| {
-        quote! {
-            #[automatically_derived]
-            impl #parameters #t::OnePartition for #ident #arguments #bounds {}
-        }
-    });
     let sliced = context.entity.slice.as_ref().map(|_| {
         quote! {
             #[automatically_derived]
@@ -51,7 +45,6 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
         .map(|(key, end)| context.part_list(&key.parts, &end));
     quote! {
         #allow_scan
-        #one_partition
         #sliced
         #soft_delete
         #from_stored

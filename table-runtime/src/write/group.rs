@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use table_model::{
-    OnePartition, TableEntity,
+    TableEntity,
     unstable::{
         entity::{self, WriteEntity},
         layout::Member,
     },
 };
-use table_store::{ETag, Error, Result, RowRef, backend::BoxFuture, unstable::RowKeys};
+use table_store::{Error, Result, RowId, RowRef, backend::BoxFuture, error::Refused, unstable::RowKeys};
 
 use super::transaction;
 use crate::{
@@ -92,20 +92,6 @@ impl<E: TableEntity> Variant for Stored<E> {
     }
 }
 
-/// Content of a variant whose rows are all stored in one partition.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has an index in another partition, so a transaction cannot write the group",
-    label = "a transaction holds one partition",
-    note = "make the indexes of `{Self}` `same_partition`, or write each entity of the group: `tables.modify(T::key(…), …)`"
-)]
-pub trait OnePartitionVariant {}
-
-#[diagnostic::do_not_recommend]
-impl<E: TableEntity + OnePartition> OnePartitionVariant for E {}
-
-#[diagnostic::do_not_recommend]
-impl<E: TableEntity + OnePartition> OnePartitionVariant for Stored<E> {}
-
 /// A member that was read.
 struct ReadMember {
     variant: usize,
@@ -126,8 +112,8 @@ impl<G, P, A> Rows<G, P, A> {
     /// each other: the later one fails, and is repeated with what was written, as with [`Tables::modify`]. `change`
     /// therefore may run several times.
     ///
-    /// A transaction has at most 100 rows, those of indexes included, and 4 MiB; for larger groups, write the members that
-    /// change with [`transaction`](Tables::transaction).
+    /// A transaction has at most 100 rows, those of indexes in the partition included, and 4 MiB; for larger groups, write
+    /// the members that change with [`transaction`](Tables::transaction).
     ///
     /// ```
     /// use table_runtime::{EntityGroup, Result, TableEntity, Tables};
@@ -188,8 +174,9 @@ impl<G, P, A> Rows<G, P, A> {
     /// # }).unwrap();
     /// ```
     ///
-    /// Takes the requests of the query and one for the transaction, and the same again for each repetition. It does not compile
-    /// if an entity of the group has an index in another partition, because a transaction has one.
+    /// Takes the requests of the query and those of the [transaction](crate::Transaction::commit): one, if no member has an
+    /// index in other partitions. Takes the same again for each repetition. A unique value of other partitions cannot pass
+    /// from one member to another.
     ///
     /// # Errors
     /// Returns the errors of [`all`](Self::all) and of [`Transaction::commit`](crate::Transaction::commit).
@@ -199,7 +186,7 @@ impl<G, P, A> Rows<G, P, A> {
     where
         C: FnMut(&mut Vec<G>) -> R + Send + 'a,
         R: ReturnsNothing,
-        G: EntityGroup + WholeEntities + OnePartition,
+        G: EntityGroup + WholeEntities,
         A: Opened,
         Self: Send + 'a,
     {
@@ -207,13 +194,14 @@ impl<G, P, A> Rows<G, P, A> {
         let master = schemas[0];
         Box::pin(tables.clone().observed(master, "modify", async move {
             let _turn = tables.turn(master.table(), &self.beginning()).await;
-            let (mut delays, mut refused) = (pacing::delays(), None::<(Vec<ETag>, Error)>);
+            let (mut delays, mut refused) = (pacing::delays(), None::<Refused<RowId>>);
             loop {
                 let (mut members, read) = self.read_members(&tables).await?;
-                let etags: Vec<_> = read.iter().map(|read| read.state.etag().clone()).collect();
-                if let Some((_, error)) = refused.take_if(|(before, _)| *before == etags) {
+                if let Some(row) = refused.take()
+                    && !read.iter().any(|read| read.keys.row_key == row.row_key)
+                {
                     // The row that is in the way is not that of a member.
-                    return Err(error);
+                    return Err(Error::AlreadyExists(row));
                 }
                 if members.is_empty() {
                     return Ok(members);
@@ -226,7 +214,7 @@ impl<G, P, A> Rows<G, P, A> {
                     }
                     Err(Error::AlreadyExists(row)) => {
                         pacing::wait(tables.backend(), &mut delays, Error::AlreadyExists(row.clone())).await?;
-                        refused = Some((etags, Error::AlreadyExists(row)));
+                        refused = Some(row);
                     }
                     Err(error) => return Err(error),
                 }

@@ -33,6 +33,10 @@
 //! [`merge`](crate::Tables::merge) takes as many requests as an `upsert` of an entity with indexes, and two if there are
 //! none.
 //!
+//! In a [`transaction`](crate::Tables::transaction), the entities take each step together: one request for all pending
+//! inserts, the index rows of all of them side by side, one commit. [`commit`](crate::Transaction::commit) says how many
+//! requests that takes.
+//!
 //! While a unique `same_partition` index is being built, an entity may have no row in it, and the row of its value may
 //! belong to another entity. A write that deletes or overwrites such a row therefore first reads the index's state and
 //! the row, and changes the row only if it belongs to the entity. If a row blocks an insert, the insert reads that row,
@@ -118,6 +122,7 @@ mod groups;
 mod leased;
 mod list;
 mod lost;
+mod members;
 mod propagate;
 mod schema;
 mod steps;

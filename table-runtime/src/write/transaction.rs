@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use table_model::{OnePartition, Sets, TableEntity, unstable::entity::WriteEntity};
+use table_model::{Sets, TableEntity, unstable::entity::WriteEntity};
 use table_store::{
     ETag, Error, Result,
     error::LimitError,
@@ -32,12 +32,18 @@ pub struct Transaction<'a> {
 }
 
 impl Tables {
-    /// Begins a transaction: writes of any entities of one partition of one table, including their index rows. Either
-    /// all of them are applied, or none. The limits are 100 rows, and 4 MiB as they are sent.
+    /// Begins a transaction: writes of any entities of one partition of one table, including their index rows, also those
+    /// in other partitions. Readers see all of them or none; copies in other partitions follow. The limits are 100 rows in the partition, and 4 MiB as
+    /// they are sent.
     ///
     /// An entity that is deleted can be inserted again in the same transaction, and entities can swap the values of a
-    /// unique index. Otherwise each entity has one write. A transaction is never split: if it is too large, the commit
-    /// returns an error.
+    /// unique index in their partition. Otherwise each entity has one write. A transaction is never split: if it is too
+    /// large, the commit returns an error.
+    ///
+    /// On the service, no transaction spans partitions, so index rows in other partitions are written
+    /// [in steps](crate::index), with one commit for all entities. A unique value of such an index cannot pass from one
+    /// entity of a transaction to another: the commit returns [`Error::UniqueViolation`], on every store. Write first the
+    /// entity that gives the value up.
     ///
     /// ```
     /// # use table_runtime::{Result, TableEntity, Tables};
@@ -83,24 +89,24 @@ impl<'a> Transaction<'a> {
     }
 
     /// Writes a new row, also over that of an entity that has expired: see [`Tables::insert`].
-    pub fn insert<E: TableEntity + OnePartition>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
+    pub fn insert<E: TableEntity>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
         self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
     }
 
     /// Writes the row, new or in place of the one with this key. If the entity has indexes, the commit reads it first.
-    pub fn upsert<E: TableEntity + OnePartition>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
+    pub fn upsert<E: TableEntity>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
         self.put_erased(Schema::of::<E>(), Verb::Upsert, entity.as_entity())
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
     /// not know. The commit reads the row first. See [`Tables::merge`].
-    pub fn merge<E: TableEntity + OnePartition>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
+    pub fn merge<E: TableEntity>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
         self.put_erased(Schema::of::<E>(), Verb::Merge, entity.as_entity())
     }
 
     /// Writes the changed entity back, if its row has not changed since it was read. Properties that the struct does not
     /// know are kept. The commit sets the new ETag in `stored`.
-    pub fn update<S: Updatable<Entity: OnePartition>>(self, stored: &'a mut S) -> Self {
+    pub fn update<S: Updatable>(self, stored: &'a mut S) -> Self {
         let (entity, state) = stored.as_read_mut().parts_mut();
         let mut transaction = self.with(Schema::of::<S::Entity>(), EntityWrite::update(entity, state));
         transaction.updated.push((transaction.writes.len().saturating_sub(1), state));
@@ -111,7 +117,7 @@ impl<'a> Transaction<'a> {
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn patch<K, I>(self, key: K, sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I) -> Self
     where
-        K: OwnKey<Entity: TableEntity + OnePartition>,
+        K: OwnKey<Entity: TableEntity>,
         I: Sets<K::Entity>,
     {
         self.patched(key.plan(), None, sets(<K::Entity as TableEntity>::COLUMNS))
@@ -126,7 +132,7 @@ impl<'a> Transaction<'a> {
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> Self
     where
-        K: OwnKey<Entity: TableEntity + OnePartition>,
+        K: OwnKey<Entity: TableEntity>,
         I: Sets<K::Entity>,
     {
         self.patched(key.plan(), Some(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
@@ -138,7 +144,7 @@ impl<'a> Transaction<'a> {
 
     /// Deletes the row of the entity, if it has not changed since it was read.
     #[allow(clippy::needless_pass_by_value, reason = "an entity or a reference")]
-    pub fn delete<S: Deletable<Entity: OnePartition>>(self, stored: S) -> Self {
+    pub fn delete<S: Deletable>(self, stored: S) -> Self {
         let (entity, state) = stored.as_read().parts();
         self.with(Schema::of::<S::Entity>(), EntityWrite::delete(entity, state))
     }
@@ -148,14 +154,18 @@ impl<'a> Transaction<'a> {
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
     pub fn remove<K>(self, key: K) -> Self
     where
-        K: OwnKey<Entity: TableEntity + OnePartition>,
+        K: OwnKey<Entity: TableEntity>,
     {
         self.with(Schema::of::<K::Entity>(), verbs::point(key.plan()).map(EntityWrite::remove))
     }
 
-    /// Applies the transaction with one request, and one more for each merge, for each upsert and removal of an entity
-    /// with indexes, for each update of a [`Stored::new`](crate::Stored::new), and for each deletion of a [`Stored::new`](crate::Stored::new) with indexes.
-    /// Returns the new ETags in order; `None` for a deleted row.
+    /// Applies the transaction. Returns the new ETags in order; `None` for a deleted row.
+    ///
+    /// One request commits all. On the service, index rows in other partitions take more: one request for all pending
+    /// entities, if an inserted one has such rows; one for each row that is added, and two for each that is removed, so three
+    /// for each that moves. That is `1 + p + a + 2r` requests. [Copies](crate::index#requests), included properties and
+    /// lists take what they take of a single write. Reads come in addition: one for each merge, for each upsert and removal of an entity with indexes, for each update of a
+    /// [`Stored::new`](crate::Stored::new), and for each deletion of a [`Stored::new`](crate::Stored::new) with indexes.
     ///
     /// If the answer is lost, one row with a `write_id` proves that the whole transaction was applied. The ETags of
     /// rows without a `write_id`, or that were patched since, are then unknown, and returned as `None`: read such a row
@@ -165,8 +175,10 @@ impl<'a> Transaction<'a> {
     /// Returns the first error that concerns any of the writes. The errors are those of [`insert`](Tables::insert),
     /// [`update`](Tables::update) and the other verbs, and name the row. Returns [`Error::Limit`] for writes to several
     /// partitions or tables, for no writes, for more than 100 rows or 4 MiB, and for two writes to one row; as far as
-    /// this is known in advance, before anything is sent. Nothing was written, unless the error is
-    /// [`Error::OutcomeUnknown`].
+    /// this is known in advance, before anything is sent; and for a deletion and an insert of one key if the types differ and
+    /// the new entity has index rows in other partitions. Readers see no change, unless the error is
+    /// [`Error::OutcomeUnknown`]. After any error, the `Stored` of an update keeps the entity as it was given, and gets the
+    /// new ETag if a roll back of index rows gave its row one.
     pub async fn commit(self) -> Result<Vec<Option<ETag>>> {
         let schema = self.writes.first().map(|first| first.write.schema);
         let operation = || match schema {
@@ -181,13 +193,20 @@ impl<'a> Transaction<'a> {
         if let Some(problem) = problem {
             return Err(problem);
         }
-        let mut written = execute(&mut writes).await?;
+        let mut written = execute(&mut writes).await;
         for (at, stored) in updated {
-            if let WrittenEntity { etag: Some(etag), unknown, .. } = &mut written[at] {
-                stored.written(etag.clone(), unknown.take());
+            match written.as_mut().map(|written| &mut written[at]) {
+                Ok(WrittenEntity { etag: Some(etag), unknown, .. }) => stored.written(etag.clone(), unknown.take()),
+                Ok(_) => {}
+                // A roll back may have given the row another version.
+                Err(_) => {
+                    if let Some(version) = writes[at].entity.version() {
+                        stored.set_etag(version);
+                    }
+                }
             }
         }
-        Ok(written.into_iter().map(|written| written.etag).collect())
+        Ok(written?.into_iter().map(|written| written.etag).collect())
     }
 }
 

@@ -276,11 +276,11 @@ impl Tables {
             let mut begun = begun?;
             let written = match execute_one(&mut begun).await {
                 Ok(written) => written,
-                Err(WriteFailure { error, version, .. }) => {
-                    if let Some(version) = version {
-                        state.set_etag(&version);
+                Err(failure) => {
+                    if let Some(version) = begun.entity.version() {
+                        state.set_etag(version);
                     }
-                    return Err(error);
+                    return Err(failure.error);
                 }
             };
             let etag = begun.version(written.etag).await?;

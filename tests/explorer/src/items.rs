@@ -5,7 +5,7 @@ use std::{fmt, iter, marker::PhantomData};
 use anyhow::{Context, Result, ensure};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
-    ETag, Error, Stored, TableEntity, Tables,
+    ETag, Error, Stored, TableEntity, Tables, Transaction,
     backend::{BackendExt, Reach},
     bulk::BulkProgress,
     jobs::{Backfilled, Finding, Repaired},
@@ -58,6 +58,8 @@ pub enum Write {
     Update(u32, u32, u32),
     /// An update of the note of an item that is read first.
     Note(u32, u32),
+    /// A patch of the likes, in any version. Nothing if items [cannot be patched](ItemKind::is_patched).
+    Patch(u32),
     /// A deletion of an item that is read first.
     Delete(u32),
 }
@@ -73,9 +75,6 @@ pub trait ItemKind: Sync {
 
     /// Returns true if an item can be patched, so if no index copies the whole item.
     fn is_patched(&self) -> bool;
-
-    /// Returns true if items can be written in transactions.
-    fn has_transactions(&self) -> bool;
 
     /// Creates the tables and the records of the entity.
     fn create<'a>(&self, tables: &'a Tables) -> Answer<'a, ()>;
@@ -129,8 +128,7 @@ pub trait ItemKind: Sync {
     /// Reads the items with these keys and removes them in bulk as they were read.
     fn remove_read<'a>(&self, tables: &'a Tables, ids: [u32; 2]) -> Answer<'a, ()>;
 
-    /// Writes in one transaction. Returns false, and writes nothing, if a write changes an item that does not exist, or if
-    /// items [have no transactions](Self::has_transactions).
+    /// Writes in one transaction. Returns false, and writes nothing, if a write changes an item that does not exist.
     fn transact<'a>(&self, tables: &'a Tables, writes: [Write; 2]) -> Answer<'a, bool>;
 
     /// Inserts an item with a struct that has none of the indexes.
@@ -207,10 +205,6 @@ impl<I: Item> ItemKind for KindOf<I> {
 
     fn is_patched(&self) -> bool {
         I::IS_PATCHED
-    }
-
-    fn has_transactions(&self) -> bool {
-        I::HAS_TRANSACTIONS
     }
 
     fn create<'a>(&self, tables: &'a Tables) -> Answer<'a, ()> {
@@ -297,7 +291,36 @@ impl<I: Item> ItemKind for KindOf<I> {
     }
 
     fn transact<'a>(&self, tables: &'a Tables, writes: [Write; 2]) -> Answer<'a, bool> {
-        I::transact(tables, writes).boxed_local()
+        async move {
+            let mut read = Vec::new();
+            for write in writes {
+                let (Write::Update(id, ..) | Write::Note(id, _) | Write::Delete(id)) = write else {
+                    read.push(None);
+                    continue;
+                };
+                let Some(mut stored) = I::get(tables, id).await? else { return Ok(false) };
+                let fields = I::fields(&stored);
+                match write {
+                    Write::Update(_, value, other) => *stored = I::new(Fields { value, other, note: value, ..fields }),
+                    Write::Note(_, note) => *stored = I::new(Fields { note, ..fields }),
+                    _ => {}
+                }
+                read.push(Some(stored));
+            }
+            let mut transaction = tables.transaction();
+            for (write, stored) in writes.into_iter().zip(&mut read) {
+                transaction = match (write, stored) {
+                    (Write::Insert(fields), _) => transaction.insert(&I::new(fields)),
+                    (Write::Upsert(fields), _) => transaction.upsert(&I::new(fields)),
+                    (Write::Delete(_), Some(stored)) => transaction.delete(stored),
+                    (Write::Patch(id), _) => I::patched(transaction, id),
+                    (_, Some(stored)) => transaction.update(stored),
+                    (_, None) => transaction,
+                };
+            }
+            transaction.commit().await.map(|_| true)
+        }
+        .boxed_local()
     }
 
     fn insert_bare<'a>(&self, tables: &'a Tables, fields: Fields) -> Answer<'a, ()> {
@@ -332,7 +355,6 @@ impl<I: Item> ItemKind for KindOf<I> {
 /// The entity of a [`ItemKind`]: what depends on its type.
 trait Item: TableEntity + Clone + fmt::Debug + 'static {
     const IS_PATCHED: bool;
-    const HAS_TRANSACTIONS: bool;
     /// The same items in another program.
     const BARE: &'static dyn Bare;
 
@@ -356,6 +378,9 @@ trait Item: TableEntity + Clone + fmt::Debug + 'static {
 
     fn patch_if(tables: &Tables, id: u32, etag: &ETag, likes: u32) -> impl Future<Output = table_runtime::Result<()>>;
 
+    /// Adds a patch of the likes, if items can be patched.
+    fn patched(transaction: Transaction<'_>, id: u32) -> Transaction<'_>;
+
     fn modify(
         tables: &Tables,
         id: u32,
@@ -365,8 +390,6 @@ trait Item: TableEntity + Clone + fmt::Debug + 'static {
     fn remove(tables: &Tables, id: u32) -> impl Future<Output = table_runtime::Result<bool>>;
 
     fn remove_all(tables: &Tables, ids: [u32; 2]) -> impl Future<Output = table_runtime::Result<()>>;
-
-    fn transact(tables: &Tables, writes: [Write; 2]) -> impl Future<Output = table_runtime::Result<bool>>;
 }
 
 /// Items in a program whose struct has none of the indexes and one more property.
@@ -479,6 +502,16 @@ macro_rules! patch {
     }};
 }
 
+macro_rules! patched {
+    (patched $transaction:ident $id:ident) => {
+        $transaction.patch(Item::key("a", $id), |item| [item.likes.set(4)])
+    };
+    (copied $transaction:ident $id:ident) => {{
+        let _ = $id;
+        $transaction
+    }};
+}
+
 macro_rules! is_patched {
     (patched) => {
         true
@@ -486,52 +519,6 @@ macro_rules! is_patched {
     (copied) => {
         false
     };
-}
-
-macro_rules! has_transactions {
-    (here) => {
-        true
-    };
-    (apart) => {
-        false
-    };
-}
-
-macro_rules! transact {
-    (here $tables:ident $writes:ident) => {{
-        let mut read = Vec::new();
-        for write in $writes {
-            let (super::Write::Update(id, ..) | super::Write::Note(id, _) | super::Write::Delete(id)) = write else {
-                read.push(None);
-                continue;
-            };
-            let Some(mut stored) = <Item as super::Item>::get($tables, id).await? else { return Ok(false) };
-            let fields = super::Item::fields(&*stored);
-            match write {
-                super::Write::Update(_, value, other) => {
-                    *stored = super::Item::new(Fields { value, other, note: value, ..fields });
-                }
-                super::Write::Note(_, note) => *stored = super::Item::new(Fields { note, ..fields }),
-                _ => {}
-            }
-            read.push(Some(stored));
-        }
-        let mut transaction = $tables.transaction();
-        for (write, stored) in $writes.into_iter().zip(&mut read) {
-            transaction = match (write, stored) {
-                (super::Write::Insert(fields), _) => transaction.insert(&<Item as super::Item>::new(fields)),
-                (super::Write::Upsert(fields), _) => transaction.upsert(&<Item as super::Item>::new(fields)),
-                (super::Write::Delete(_), Some(stored)) => transaction.delete(stored),
-                (_, Some(stored)) => transaction.update(stored),
-                (_, None) => transaction,
-            };
-        }
-        transaction.commit().await.map(|_| true)
-    }};
-    (apart $tables:ident $writes:ident) => {{
-        let _ = ($tables, $writes);
-        Ok(false)
-    }};
 }
 
 macro_rules! found {
@@ -544,14 +531,14 @@ macro_rules! found {
 }
 
 macro_rules! items {
-    ($($doc:literal $name:ident $patched:ident $reach:ident $(($prefix:literal))? $(of $elements:ident)? {
+    ($($doc:literal $name:ident $patched:ident $(($prefix:literal))? $(of $elements:ident)? {
         $([$($index:tt)+] $how:ident $query:expr $(, from $range:expr)?;)+
     })+) => {$(
         #[doc = $doc]
         pub mod $name {
             use std::marker::PhantomData;
 
-            use table_runtime::{ETag, Result, Stored, TableEntity, Tables};
+            use table_runtime::{ETag, Result, Stored, TableEntity, Tables, Transaction};
 
             use super::Fields;
 
@@ -578,7 +565,6 @@ macro_rules! items {
 
             impl super::Item for Item {
                 const IS_PATCHED: bool = is_patched!($patched);
-                const HAS_TRANSACTIONS: bool = has_transactions!($reach);
                 const BARE: &'static dyn super::Bare = bare!($($prefix)? $(of $elements)?);
 
                 fn new(fields: Fields) -> Self {
@@ -642,6 +628,10 @@ macro_rules! items {
                     patch!($patched tables id etag likes)
                 }
 
+                fn patched(transaction: Transaction<'_>, id: u32) -> Transaction<'_> {
+                    patched!($patched transaction id)
+                }
+
                 async fn modify(
                     tables: &Tables,
                     id: u32,
@@ -657,10 +647,6 @@ macro_rules! items {
                 async fn remove_all(tables: &Tables, ids: [u32; 2]) -> Result<()> {
                     tables.remove_all(ids.map(|id| Item::key("a", id))).await.map(drop)
                 }
-
-                async fn transact(tables: &Tables, writes: [super::Write; 2]) -> Result<bool> {
-                    transact!($reach tables writes)
-                }
             }
         }
     )+};
@@ -668,133 +654,133 @@ macro_rules! items {
 
 items! {
     "Pointers in the entity's partition."
-    pointer_in_partition patched here ("id-") {
+    pointer_in_partition patched ("id-") {
         [value, same_partition] rows |value: u32| Item::by_value("a").eq(value);
     }
     "Unique pointers in the entity's partition."
-    unique_in_partition patched here ("id-") {
+    unique_in_partition patched ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
     }
     "Copies in the entity's partition."
-    copy_in_partition copied here ("id-") {
+    copy_in_partition copied ("id-") {
         [value, same_partition, copy] rows |value: u32| Item::by_value("a").eq(value);
     }
     "Unique copies in the entity's partition."
-    unique_copy_in_partition copied here ("id-") {
+    unique_copy_in_partition copied ("id-") {
         [value, same_partition, unique, copy] one |value: u32| Item::by_value("a").eq(value);
     }
     "Pointers with a property in the entity's partition."
-    include_in_partition patched here ("id-") {
+    include_in_partition patched ("id-") {
         [value, same_partition, include(note)] rows |value: u32| Item::by_value("a").eq(value);
     }
     "Unique pointers with a property in the entity's partition."
-    unique_include_in_partition patched here ("id-") {
+    unique_include_in_partition patched ("id-") {
         [value, same_partition, unique, include(note)] one |value: u32| Item::by_value("a").eq(value);
     }
     "Lists in the entity's partition."
-    list_in_partition patched here ("id-") {
+    list_in_partition patched ("id-") {
         [value, same_partition, list] rows |value: u32| Item::by_value("a").eq(value);
     }
     "Two unique indexes in the entity's partition."
-    two_in_partition patched here ("id-") {
+    two_in_partition patched ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
         [other, same_partition, unique] one |other: u32| Item::by_other("a").eq(other);
     }
     "Pointers in the entity's table."
-    pointer_in_table patched apart ("id-") {
+    pointer_in_table patched ("id-") {
         [value, same_table] rows |value: u32| Item::by_value(value);
     }
     "Unique pointers in the entity's table."
-    unique_in_table patched apart ("id-") {
+    unique_in_table patched ("id-") {
         [value, same_table, unique] one |value: u32| Item::by_value(value);
     }
     "Copies in the entity's table."
-    copy_in_table copied apart ("id-") {
+    copy_in_table copied ("id-") {
         [value, same_table, copy] rows |value: u32| Item::by_value(value);
     }
     "Pointers with a property in the entity's table."
-    include_in_table patched apart ("id-") {
+    include_in_table patched ("id-") {
         [value, same_table, include(note)] rows |value: u32| Item::by_value(value);
     }
     "Unique pointers with a property in the entity's table."
-    unique_include_in_table patched apart ("id-") {
+    unique_include_in_table patched ("id-") {
         [value, same_table, unique, include(note)] one |value: u32| Item::by_value(value);
     }
     "Two unique indexes in the entity's table."
-    two_in_table patched apart ("id-") {
+    two_in_table patched ("id-") {
         [value, same_table, unique] one |value: u32| Item::by_value(value);
         [other, same_table, unique] one |other: u32| Item::by_other(other);
     }
     "Pointers in a table of their own."
-    pointer_elsewhere patched apart {
+    pointer_elsewhere patched {
         [value] rows |value: u32| Item::by_value(value);
     }
     "Unique pointers in a table of their own."
-    unique_elsewhere patched apart {
+    unique_elsewhere patched {
         [value, unique] one |value: u32| Item::by_value(value);
     }
     "Copies in a table of their own."
-    copy_elsewhere copied apart {
+    copy_elsewhere copied {
         [value, copy] rows |value: u32| Item::by_value(value);
     }
     "Pointers with a property in a table of their own."
-    include_elsewhere patched apart {
+    include_elsewhere patched {
         [value, include(note)] rows |value: u32| Item::by_value(value);
     }
     "Unique pointers with a property in a table of their own."
-    unique_include_elsewhere patched apart {
+    unique_include_elsewhere patched {
         [value, unique, include(note)] one |value: u32| Item::by_value(value);
     }
     "A unique index and a list in the entity's partition, a cross-partition unique index and include."
-    mixed_one patched apart ("id-") {
+    mixed_one patched ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
         [other, unique] one |other: u32| Item::by_other(other);
         [listed, row(value), same_partition, list] rows |value: u32| Item::by_listed("a").eq(value);
         [noted, partition(value), include(note)] rows |value: u32| Item::by_noted(value);
     }
     "A cross-partition unique index and cross-partition copies, copies and a list in the entity's partition."
-    mixed_two copied apart ("id-") {
+    mixed_two copied ("id-") {
         [value, unique] one |value: u32| Item::by_value(value);
         [copied, partition(value), copy] rows |value: u32| Item::by_copied(value);
         [here, row(value), same_partition, copy] rows |value: u32| Item::by_here("a").eq(value);
         [listed, row(value), same_partition, list] rows |value: u32| Item::by_listed("a").eq(value);
     }
     "A unique index in the entity's partition, and a cross-partition one."
-    mixed_three patched apart ("id-") {
+    mixed_three patched ("id-") {
         [value, same_partition, unique] one |value: u32| Item::by_value("a").eq(value);
         [other, unique] one |other: u32| Item::by_other(other);
     }
     "Two unique indexes in tables of their own."
-    two_elsewhere patched apart {
+    two_elsewhere patched {
         [value, unique] one |value: u32| Item::by_value(value);
         [other, unique] one |other: u32| Item::by_other(other);
     }
     "Pointers of each element in the entity's partition."
-    elements_in_partition patched here ("id-") of elements {
+    elements_in_partition patched ("id-") of elements {
         [element, same_partition, row(each(elements))] rows |value: u32| Item::by_element("a").eq(value),
             from |value: u32| Item::by_element("a").range(value..);
     }
     "Unique pointers of each element in the entity's partition."
-    unique_elements_in_partition patched here ("id-") of elements {
+    unique_elements_in_partition patched ("id-") of elements {
         [element, same_partition, row(each(elements)), unique] one |value: u32| Item::by_element("a").eq(value),
             from |value: u32| Item::by_element("a").range(value..);
     }
     "Pointers of each element in one partition of another table."
-    elements_elsewhere patched apart of elements {
+    elements_elsewhere patched of elements {
         [element, partition(group), row(each(elements))] rows |value: u32| Item::by_element("a").eq(value),
             from |value: u32| Item::by_element("a").range(value..);
     }
     "Unique pointers of each element in a table of their own."
-    unique_elements_elsewhere patched apart of elements {
+    unique_elements_elsewhere patched of elements {
         [element, partition(each(elements)), unique] one |value: u32| Item::by_element(value);
     }
     "Pointers of each element with a property in one partition of another table."
-    include_elements_elsewhere patched apart of elements {
+    include_elements_elsewhere patched of elements {
         [element, partition(group), row(each(elements)), include(note)] rows
             |value: u32| Item::by_element("a").eq(value), from |value: u32| Item::by_element("a").range(value..);
     }
     "Copies of each element in one partition of another table."
-    copy_elements_elsewhere copied apart of elements {
+    copy_elements_elsewhere copied of elements {
         [element, partition(group), row(each(elements)), copy] rows |value: u32| Item::by_element("a").eq(value),
             from |value: u32| Item::by_element("a").range(value..);
     }
@@ -814,6 +800,13 @@ fn values(layout: &LayoutInfo, fields: &Fields) -> impl Iterator<Item = u32> {
 /// Checks whether items have a row for each element.
 pub fn has_elements(kind: &dyn ItemKind) -> bool {
     kind.layouts().iter().any(|layout| layout.name == "element")
+}
+
+/// Checks whether all rows of an item are in one partition, so that one request writes them.
+pub fn is_in_one_partition(kind: &dyn ItemKind) -> bool {
+    let is_elsewhere =
+        |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.scope == Scope::CrossPartition);
+    !kind.layouts().iter().any(is_elsewhere)
 }
 
 /// Returns the items with a value that `is_wanted`, in the order of their keys.
@@ -836,6 +829,16 @@ fn unique_values<'a>(kind: &'a dyn ItemKind, fields: &'a Fields) -> impl Iterato
 pub fn clashes(kind: &dyn ItemKind, one: &Fields, other: &Fields) -> bool {
     let is_shared = |wanted| unique_values(kind, other).any(|owned| owned == wanted);
     one.id != other.id && unique_values(kind, one).any(is_shared)
+}
+
+/// Checks whether a transaction would pass a unique value of another partition to `new` from another of its items.
+pub fn takes(kind: &dyn ItemKind, new: &Fields, other: &Fields) -> bool {
+    let is_elsewhere = |layout: &&LayoutInfo| {
+        layout.index.as_ref().is_some_and(|index| index.unique && index.scope == Scope::CrossPartition)
+    };
+    let mut elsewhere = kind.layouts().iter().filter(is_elsewhere);
+    new.id != other.id
+        && elsewhere.any(|layout| values(layout, new).any(|new| values(layout, other).any(|had| had == new)))
 }
 
 /// Checks the guarantees that readers have in every state, and returns the items that they see: no two items share a

@@ -50,6 +50,8 @@ enum Act {
     /// An insert of a renewed item.
     Insert(u32, u32),
     InsertAll(u32, u32),
+    /// A transaction that inserts two renewed items.
+    InsertBoth((u32, u32), (u32, u32)),
     Upsert(u32, u32),
     /// An update to a value, of an item that is read first, which renews it.
     Renew(u32, u32),
@@ -63,7 +65,31 @@ enum Act {
     Repair,
 }
 
-use Act::{Change, Delete, Insert, InsertAll, Modify, ModifyOrInsert, Patch, Renew, Repair, Sweep, Upsert};
+use Act::{Change, Delete, Insert, InsertAll, InsertBoth, Modify, ModifyOrInsert, Patch, Renew, Repair, Sweep, Upsert};
+
+impl Act {
+    /// Returns the keys and values of the items that it writes as renewed ones.
+    fn renewed(self) -> Vec<(u32, u32)> {
+        match self {
+            Insert(id, value)
+            | InsertAll(id, value)
+            | Upsert(id, value)
+            | Renew(id, value)
+            | Modify(id, value)
+            | ModifyOrInsert(id, value) => vec![(id, value)],
+            InsertBoth(one, other) => vec![one, other],
+            Change(..) | Delete(_) | Patch(_) | Sweep | Repair => Vec::new(),
+        }
+    }
+
+    /// Checks whether it may change or delete an item, apart from its likes.
+    fn changes(self, id: u32) -> bool {
+        match self {
+            Change(changed, _) | Delete(changed) => changed == id,
+            act => act.renewed().iter().any(|(renewed, _)| *renewed == id),
+        }
+    }
+}
 
 /// Who acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +129,8 @@ fn repeated() -> usize {
 }
 
 /// Polls an operation until it has waited this often, and drops it.
-async fn unless_repeated(operation: impl Future<Output = Outcome>) -> Outcome {
-    let (mut operation, mut waited, most) = (pin!(operation), 0, repeated());
+async fn unless(most: usize, operation: impl Future<Output = Outcome>) -> Outcome {
+    let (mut operation, mut waited) = (pin!(operation), 0);
     poll_fn(|context| match operation.as_mut().poll(context) {
         Poll::Pending if waited == most => Poll::Ready(Outcome::Left),
         Poll::Pending => {
@@ -236,6 +262,11 @@ async fn run<K: Kind>(tables: Tables, act: Act) -> Outcome {
     match act {
         Insert(id, value) => outcome(tables.insert(&K::new(renewed(id, value))).await),
         InsertAll(id, value) => outcome(tables.insert_all([K::new(renewed(id, value))]).await),
+        InsertBoth((id, value), (other, other_value)) => {
+            let (one, other) = (K::new(renewed(id, value)), K::new(renewed(other, other_value)));
+            let transact = async { outcome(tables.transaction().insert(&one).insert(&other).commit().await) };
+            unless(Depth::choose(8, 9, 12), Box::pin(transact)).await
+        }
         Upsert(id, value) => outcome(tables.upsert(&K::new(renewed(id, value))).await),
         Renew(id, value) | Change(id, value) => match read(id).await {
             Some(mut item) => {
@@ -326,32 +357,14 @@ async fn check<K: Kind>(
 fn acknowledged(seen: &Seen<'_, Outcome>, acts: &[(By, Act)], stored: &[Fields]) -> Result<()> {
     for (at, ((_, act), progress)) in acts.iter().zip(&seen.ops).enumerate() {
         let Progress::Ended(Outcome::Done) = progress else { continue };
-        let (Insert(id, value)
-        | InsertAll(id, value)
-        | Upsert(id, value)
-        | Renew(id, value)
-        | Modify(id, value)
-        | ModifyOrInsert(id, value)) = *act
-        else {
-            continue;
-        };
-        let changes = |other: Act| match other {
-            Sweep | Repair | Patch(_) => false,
-            Insert(other, _)
-            | InsertAll(other, _)
-            | Upsert(other, _)
-            | Renew(other, _)
-            | Change(other, _)
-            | Modify(other, _)
-            | ModifyOrInsert(other, _)
-            | Delete(other) => other == id,
-        };
-        let others = acts.iter().enumerate().filter(|(other, _)| *other != at);
-        if others.map(|(_, (_, act))| *act).any(changes) {
-            continue;
+        for (id, value) in act.renewed() {
+            let others = acts.iter().enumerate().filter(|(other, _)| *other != at);
+            if others.map(|(_, (_, act))| *act).any(|other| other.changes(id)) {
+                continue;
+            }
+            let expected = Fields { id, value, until: RENEWED };
+            ensure!(stored.contains(&expected), "{act:?} was acknowledged, and {stored:?} is stored");
         }
-        let expected = Fields { id, value, until: RENEWED };
-        ensure!(stored.contains(&expected), "{act:?} was acknowledged, and {stored:?} is stored");
     }
     Ok(())
 }
@@ -374,7 +387,7 @@ fn explore_with<K: Kind>(search: Explorer, reach: Reach, items: &[(u32, u32)], a
     begin.now_or_never().context("a plain store does not wait")??;
     let operation = |(by, act): (By, Act)| {
         staged(format!("{by:?} {act:?}"), move |stage: Stage| {
-            unless_repeated(run::<K>(stage.clocked(at(by.seconds())), act))
+            unless(repeated(), run::<K>(stage.clocked(at(by.seconds())), act))
         })
     };
     let ops: Vec<Op<_>> = acts.iter().copied().map(operation).collect();
@@ -515,6 +528,28 @@ fn a_write_that_is_not_answered() -> Result<()> {
                 explore_with::<elsewhere::Item>(search, Reach::Partition, STARTS[0], &acts)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Transactions that insert over an expired item, take its value, or would pass it from one item to the other.
+#[test]
+fn a_transaction_over_what_has_expired() -> Result<()> {
+    let others = [
+        (Behind, Renew(1, 1)),
+        (Behind, Patch(1)),
+        // In steps, these take longer.
+        (Behind, Renew(1, 2)),
+        (Ahead, Sweep),
+        (Ahead, Insert(2, 1)),
+    ];
+    for both in [InsertBoth((1, 2), (2, 3)), InsertBoth((4, 2), (2, 1)), InsertBoth((1, 2), (2, 1))] {
+        let pairs = others.map(|other| [(Ahead, both), other]);
+        explore_each::<here::Item>(Reach::Partition, STARTS[0], &pairs)?;
+        explore_each::<elsewhere::Item>(Reach::Store, STARTS[0], &pairs)?;
+        explore_each::<mixed::Item>(Reach::Partition, STARTS[0], &pairs)?;
+        let in_steps = if both == InsertBoth((4, 2), (2, 1)) { Depth::choose(2, 2, 5) } else { Depth::choose(2, 4, 5) };
+        explore_each::<elsewhere::Item>(Reach::Partition, STARTS[0], &pairs[..in_steps])?;
     }
     Ok(())
 }

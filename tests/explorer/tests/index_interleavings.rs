@@ -9,10 +9,10 @@ use std::{cell::RefCell, collections::HashSet, future::poll_fn, pin::pin, task::
 use anyhow::{Context, Result, ensure};
 use depth::Depth;
 use explorer::{
-    explore::{Explored, Explorer, Op, Progress, Seen, Stage, op, staged},
+    explore::{Crashes, Explored, Explorer, Op, Progress, Seen, Stage, op, staged},
     items::{
-        self, Fields, ItemKind, Write, clashes, contents, fill, fixed, has_elements, old_store, promised, ready, sound,
-        store,
+        self, Fields, ItemKind, Write, clashes, contents, fill, fixed, has_elements, is_in_one_partition, old_store,
+        promised, ready, sound, store,
     },
 };
 use futures_util::FutureExt;
@@ -200,7 +200,13 @@ async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act) -> Outcome {
             Some(item) => outcome(kind.patch_if(tables, id, item.etag(), 5).await),
             None => Outcome::Nothing,
         },
-        Both(one, other) => outcome_of_change(kind.transact(tables, [one, other]).await),
+        Both(one, other) => {
+            let transact = kind.transact(tables, [one, other]).map(outcome_of_change);
+            // A patch begins nothing anew. Its commit may be repeated once.
+            let is_patch = |write| matches!(write, Write::Patch(_));
+            let most = if is_patch(one) || is_patch(other) { 16 } else { Depth::choose(8, 9, REPEATED) };
+            dropped(Box::pin(transact), most).await.unwrap_or(Outcome::Left)
+        }
         InsertAll(one, other) => {
             let insert = kind.insert_all(tables, [one, other]).map(outcome_of_bulk);
             dropped(Box::pin(insert), Depth::choose(8, 9, REPEATED)).await.unwrap_or(Outcome::Left)
@@ -239,7 +245,7 @@ impl Act {
                 let id = |write| match write {
                     Write::Insert(fields) | Write::Upsert(fields) => Some(fields.id),
                     Write::Update(id, ..) | Write::Note(id, _) => Some(id),
-                    Write::Delete(_) => None,
+                    Write::Delete(_) | Write::Patch(_) => None,
                 };
                 id(one).into_iter().chain(id(other)).collect()
             }
@@ -264,6 +270,7 @@ impl Act {
         match self {
             Dropped(act, _) | Late(act, _) => act.changes(id),
             Patch(patched) | Extra(patched) => patched == id,
+            Both(one, other) if [one, other].contains(&Write::Patch(id)) => true,
             act => act.deletes(id) || act.written().contains(&id),
         }
     }
@@ -343,10 +350,9 @@ impl Check<'_> {
             self.keeps_unknown(seen, &all).await?;
             let is_left = self.loses
                 || self.acts.iter().any(|act| matches!(act, Dropped(..)))
-                || seen
-                    .ops
-                    .iter()
-                    .any(|progress| matches!(progress, Progress::Ended(Outcome::Left | Outcome::Unknown)));
+                || seen.ops.iter().any(|progress| {
+                    matches!(progress, Progress::Crashed | Progress::Ended(Outcome::Left | Outcome::Unknown))
+                });
             if is_ready && !is_left {
                 sound(self.kind, &seen.tables, &all).await.context("at rest")?;
             }
@@ -461,20 +467,24 @@ impl Start {
 
 /// Explores operations that begin at the same time.
 fn explore(kind: &'static dyn ItemKind, reach: Reach, start: Start, acts: &[Act]) -> Result<Explored> {
-    explore_losing(kind, reach, start, acts, 0)
+    explore_with(Explorer::default(), kind, reach, start, acts)
 }
 
-/// Explores operations that begin at the same time, and lose so many answers of their writes. Each of these writes arrives
-/// at any later time, or never.
-fn explore_losing(
+/// Returns the search in which so many answers to writes are lost. Each of these writes arrives at any later time, or never.
+fn losing(lost: usize) -> Explorer {
+    Explorer { lost, ..Explorer::default() }
+}
+
+/// Explores operations that begin at the same time by this search.
+fn explore_with(
+    search: Explorer,
     kind: &'static dyn ItemKind,
     reach: Reach,
     start: Start,
     acts: &[Act],
-    lost: usize,
 ) -> Result<Explored> {
     let begun = Instant::now();
-    let check = Check { kind, start: start.items(), acts, loses: lost > 0, visited: RefCell::default() };
+    let check = Check { kind, start: start.items(), acts, loses: search.lost > 0, visited: RefCell::default() };
     let plain = match start {
         Start::New(items) => store(kind, reach, items).now_or_never(),
         Start::Old(items) => old_store(kind, reach, items).now_or_never(),
@@ -491,7 +501,7 @@ fn explore_losing(
         _ => op(format!("{act:?}"), move |tables| run(kind, tables, act)),
     };
     let ops: Vec<Op<_>> = acts.iter().copied().map(operation).collect();
-    let explored = Explorer { lost, ..Explorer::default() }.explore(&plain, &ops, async |seen| check.check(seen).await);
+    let explored = search.explore(&plain, &ops, async |seen| check.check(seen).await);
     let explored = explored.with_context(|| format!("{acts:?} on {start:?}"))?;
     if Depth::Full.is_reached() {
         println!("{start:?} {acts:?} {explored:?} {} stores {:?}", check.visited.borrow().len(), begun.elapsed());
@@ -613,7 +623,7 @@ fn single_acts(kind: &dyn ItemKind) -> &'static [Act] {
 
 /// Checks whether an item is written in one transaction with all of its index rows.
 fn is_one_transaction(kind: &dyn ItemKind, reach: Reach) -> bool {
-    kind.has_transactions() || matches!(reach, Reach::Store)
+    is_in_one_partition(kind) || matches!(reach, Reach::Store)
 }
 
 /// Returns every operation that is possible for items of this kind.
@@ -631,9 +641,7 @@ fn every_act(kind: &dyn ItemKind, reach: Reach) -> Vec<Act> {
     // With cross-partition indexes, a bulk write is a sequence of single writes.
     if is_one_transaction(kind, reach) {
         acts.extend(BULK);
-        if kind.has_transactions() {
-            acts.extend(TRANSACTIONS);
-        }
+        acts.extend(TRANSACTIONS);
         // With cross-partition indexes, a merge and an insert can delete each other's pending rows without end.
         acts.push(Merge(1, 2, 2));
     }
@@ -698,7 +706,7 @@ const CROSSWISE: [Act; 9] = [
 fn is_long(kind: &dyn ItemKind, start: Start, acts: &[Act]) -> bool {
     let is_list = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.holds == Holds::List);
     let is_of_two = |act: &Act| act.written().len() > 1 || matches!(act, RemoveAll(..) | RemoveRead(..) | Both(..));
-    let repairs_apart = !kind.has_transactions() && acts.contains(&Repair);
+    let repairs_apart = !is_in_one_partition(kind) && acts.contains(&Repair);
     let fills_lists = kind.layouts().iter().any(is_list) && acts.contains(&Fill) && acts.iter().any(is_of_two);
     start.items().len() > 1 && (repairs_apart || fills_lists) && !Depth::Full.is_reached()
 }
@@ -741,19 +749,19 @@ fn explore_sets<'a>(
     reach: Reach,
     sets: impl IntoIterator<Item = (Start, &'a [Act])>,
 ) -> Result<()> {
-    explore_sets_losing(kind, reach, sets, 0)
+    explore_sets_with(Explorer::default(), kind, reach, sets)
 }
 
-/// Explores each of these sets with so many lost answers.
-fn explore_sets_losing<'a>(
+/// Explores each of these sets by this search.
+fn explore_sets_with<'a>(
+    search: Explorer,
     kind: &'static dyn ItemKind,
     reach: Reach,
     sets: impl IntoIterator<Item = (Start, &'a [Act])>,
-    lost: usize,
 ) -> Result<()> {
     let (mut count, mut states, mut edges, begun) = (0, 0, 0, Instant::now());
     for (start, acts) in sets {
-        let explored = explore_losing(kind, reach, start, acts, lost)?;
+        let explored = explore_with(search, kind, reach, start, acts)?;
         count += 1;
         states += explored.states;
         edges += explored.edges;
@@ -1052,6 +1060,115 @@ mod batches {
     each_kind! { pointer_elsewhere unique_elsewhere copy_elsewhere }
 }
 
+/// Transactions of two items with rows of their own in other partitions.
+mod transactions {
+    use super::*;
+
+    /// Transactions of two items with claims of their own, each with the contents of the store before it.
+    const CLAIMING: [(Start, Act); 7] = [
+        (NONE, Both(Write::Insert(ONE_ITEM), Write::Insert(OTHER_ITEM))),
+        (ONE, Both(Write::Insert(OTHER_ITEM), Write::Update(1, 3, 3))),
+        (TWO, Both(Write::Update(1, 3, 3), Write::Delete(2))),
+        // The value that the second item wants may be left with the first one, which does not have it any more.
+        (ONE, Both(Write::Note(1, 7), Write::Insert(TWIN))),
+        (TWO, Both(Write::Delete(2), Write::Update(1, 2, 2))),
+        (ONE, Both(Write::Delete(1), Write::Insert(Fields::new(1, 2, 2)))),
+        (ONE, Both(Write::Insert(OTHER_ITEM), Write::Patch(1))),
+    ];
+
+    /// Transactions beside a backfill.
+    const BESIDE_A_BACKFILL: Sets = &[
+        (OLD_ONE, &[Fill, Both(Write::Insert(OTHER_ITEM), Write::Update(1, 3, 3))]),
+        (OLD_TWINS, &[Fill, Both(Write::Update(1, 2, 2), Write::Delete(2))]),
+    ];
+
+    /// Two transactions of the same items, in opposite order.
+    const OPPOSITE: Sets = &[
+        (
+            NONE,
+            &[
+                Both(Write::Insert(ONE_ITEM), Write::Insert(OTHER_ITEM)),
+                Both(Write::Insert(Fields::new(2, 1, 1)), Write::Insert(Fields::new(1, 2, 2))),
+            ],
+        ),
+        (
+            ONE,
+            &[
+                Both(Write::Insert(OTHER_ITEM), Write::Update(1, 3, 3)),
+                Both(Write::Update(1, 2, 2), Write::Insert(Fields::new(2, 3, 3))),
+            ],
+        ),
+        (TWO, &[Both(Write::Update(1, 3, 3), Write::Delete(2)), Both(Write::Update(2, 4, 4), Write::Delete(1))]),
+    ];
+
+    /// Transactions of which one request is not answered.
+    const UNANSWERED: Sets = &[
+        (NONE, &[Both(Write::Insert(ONE_ITEM), Write::Insert(OTHER_ITEM))]),
+        (ONE, &[Both(Write::Insert(OTHER_ITEM), Write::Update(1, 3, 3)), Note(1, 7)]),
+        (TWO, &[Both(Write::Update(1, 3, 3), Write::Delete(2)), Insert(2, 1, 1)]),
+        (ONE, &[Both(Write::Delete(1), Write::Insert(Fields::new(1, 2, 2))), Insert(2, 1, 1)]),
+        // The patched item has no version: its row can be deleted, and come back.
+        (ONE, &[Both(Write::Insert(OTHER_ITEM), Write::Patch(1)), Both(Write::Delete(1), Write::Insert(ONE_ITEM))]),
+        (ONE, &[Both(Write::Insert(OTHER_ITEM), Write::Patch(1)), Delete(1), Insert(1, 3, 3)]),
+    ];
+
+    /// Further transactions, which take long.
+    const LONG_UNANSWERED: Sets = &[
+        (NONE, &[Both(Write::Insert(ONE_ITEM), Write::Insert(OTHER_ITEM)), Insert(3, 2, 2)]),
+        (NONE, &[Both(Write::Insert(ONE_ITEM), Write::Insert(OTHER_ITEM)), Insert(2, 1, 1)]),
+        (ONE, &[Both(Write::Insert(OTHER_ITEM), Write::Update(1, 3, 3)), Insert(3, 1, 1)]),
+    ];
+
+    /// Explores each transaction beside each operation on one item, and beside a backfill.
+    fn explore(kind: &'static dyn ItemKind, reach: Reach) -> Result<()> {
+        // A repair fixes the rows of both items one after the other, in the order in which it finds them. Properties are
+        // propagated to rows of both items side by side.
+        let holds_more = |layout: &LayoutInfo| layout.index.as_ref().is_some_and(|index| index.holds != Holds::Pointer);
+        let has_many = kind.layouts().len() > 2 || kind.layouts().iter().any(holds_more);
+        let is_long = reach == Reach::Partition && has_many && !Depth::Deep.is_reached();
+        let mut beside: Vec<_> = single_acts(kind).iter().chain(&MODIFY).copied().collect();
+        beside.retain(|act| !is_long || [Insert(2, 1, 1), Update(1, 2, 2), Delete(1), Note(1, 7)].contains(act));
+        beside.retain(|act| *act != Repair || Depth::Deep.is_reached() && !has_many || Depth::Full.is_reached());
+        let all = CLAIMING.iter().flat_map(|(start, both)| beside.iter().map(|act| (*start, [*both, *act])));
+        let all: Vec<_> = all.collect();
+        explore_sets(kind, reach, all.iter().map(|(start, set)| (*start, &set[..])))?;
+        if !is_long {
+            explore_lists(kind, reach, &[BESIDE_A_BACKFILL])?;
+        }
+        explore_sets_with(losing(1), kind, reach, UNANSWERED.iter().copied())?;
+        if Depth::Deep.is_reached() {
+            explore_lists(kind, reach, &[OPPOSITE])?;
+            let crashing = Explorer { crashes: Crashes::Any, ..Explorer::default() };
+            let sets = all.iter().filter(|(_, [_, act])| [Insert(2, 1, 1), Update(1, 2, 2), Delete(1)].contains(act));
+            explore_sets_with(crashing, kind, reach, sets.map(|(start, set)| (*start, &set[..])))?;
+        }
+        if Depth::Full.is_reached() {
+            explore_sets_with(losing(1), kind, reach, LONG_UNANSWERED.iter().copied())?;
+        }
+        Ok(())
+    }
+
+    mod in_steps {
+        use super::*;
+
+        fn explore(kind: &'static dyn ItemKind) -> Result<()> {
+            super::explore(kind, Reach::Partition)
+        }
+
+        each_kind! { pointer_elsewhere unique_elsewhere unique_include_elsewhere copy_elsewhere mixed_three }
+    }
+
+    mod at_once {
+        use super::*;
+
+        fn explore(kind: &'static dyn ItemKind) -> Result<()> {
+            super::explore(kind, Reach::Store)
+        }
+
+        each_kind! { unique_elsewhere unique_include_elsewhere }
+    }
+}
+
 mod two_elsewhere {
     use super::*;
     use items::two_elsewhere::KIND;
@@ -1149,7 +1266,8 @@ mod unanswered {
     const LONG_SETS: Sets = &[(ONE, &[UpsertAll(NOTED_ITEM, TWIN), Delete(1)]), (OLD_ONE, &[Fill, Update(1, 2, 2)])];
 
     fn explore(kind: &'static dyn ItemKind) -> Result<()> {
-        let explore = |sets: &[(Start, &[Act])]| explore_sets_losing(kind, Reach::Partition, sets.iter().copied(), 1);
+        let explore =
+            |sets: &[(Start, &[Act])]| explore_sets_with(losing(1), kind, Reach::Partition, sets.iter().copied());
         explore(SETS)?;
         if Depth::Deep.is_reached() {
             explore(MORE_SETS)?;

@@ -78,6 +78,7 @@ mod wholes;
 mod writes {
     mod bulk;
     mod deleting;
+    mod elsewhere;
     mod groups;
     mod modify;
     mod single;

@@ -293,6 +293,72 @@ async fn the_documentation_has_the_measured_numbers_of_requests() -> Result<()> 
     Ok(())
 }
 
+/// The requests of a transaction in the documentation of `Transaction::commit`.
+const OF_TRANSACTION: &str = "1 + p + a + 2r";
+
+/// Numbers of entities that a transaction inserts, of which it moves the rows, which it deletes, and which it changes without
+/// moving a row.
+type Entities = [u32; 4];
+
+/// Returns the requests of a transaction of these entities.
+async fn of_transaction<E: Indexed>([inserted, moved, deleted, touched]: Entities) -> Result<usize> {
+    let store = Kind::Plain.open()?;
+    let tables = &store.tables;
+    tables.create::<E>().await?;
+    let mut stored = Vec::new();
+    for id in 0..moved + deleted + touched {
+        tables.insert(&E::new(id, &id.to_string())).await?;
+        stored.extend(E::key_of(id).get(tables).await?);
+    }
+    let new: Vec<_> = (100..100 + inserted).map(|id| E::new(id, &id.to_string())).collect();
+    store.probe.requests();
+    let mut transaction = tables.transaction();
+    for entity in &new {
+        transaction = transaction.insert(entity);
+    }
+    for (at, stored) in (0..).zip(&mut stored) {
+        transaction = if at < moved {
+            stored.change(Some(&(200 + at).to_string()));
+            transaction.update(stored)
+        } else if at < moved + deleted {
+            transaction.delete(&*stored)
+        } else {
+            stored.touch();
+            transaction.update(stored)
+        };
+    }
+    transaction.commit().await?;
+    let requests = store.probe.requests();
+    assert_eq!(tables.verify::<E>().all().await?, []);
+    Ok(requests)
+}
+
+async fn has_documented_requests<E: Indexed>(elsewhere: usize) -> Result<()> {
+    for entities in
+        [[1, 0, 0, 0], [2, 0, 0, 0], [0, 1, 0, 0], [0, 2, 0, 0], [0, 0, 1, 0], [0, 0, 2, 0], [0, 0, 0, 2], [3, 2, 4, 1]]
+    {
+        let [inserted, moved, deleted, _] = entities.map(|count| count as usize * elsewhere);
+        let pending = usize::from(inserted > 0);
+        let (added, removed) = (inserted + moved, moved + deleted);
+        let expected = 1 + pending + added + 2 * removed;
+        assert_eq!(of_transaction::<E>(entities).await?, expected, "{}: {entities:?}", E::TITLE);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_transaction_takes_the_documented_requests() -> Result<()> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../table-runtime/src/write/transaction.rs");
+    assert!(fs::read_to_string(source)?.contains(&format!("`{OF_TRANSACTION}`")), "the formula of `commit`");
+    has_documented_requests::<Plain>(0).await?;
+    has_documented_requests::<UniqueHere>(0).await?;
+    has_documented_requests::<CrossPartition>(1).await?;
+    has_documented_requests::<CrossPartitionUnique>(1).await?;
+    has_documented_requests::<SameTable>(1).await?;
+    has_documented_requests::<Two>(2).await?;
+    has_documented_requests::<Three>(3).await
+}
+
 /// A customer as declared before it had indexes.
 #[derive(TableEntity)]
 #[table(name = "Customers", entity = "Customer")]

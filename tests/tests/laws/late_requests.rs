@@ -45,7 +45,7 @@ enum Act {
 const START: [Fields; 2] = [Fields::new(1, 1, 4), Fields::new(2, 2, 2)];
 
 /// The value 3 is free, or belongs to what a crashed writer has left behind.
-const ACTS: [Act; 22] = [
+const ACTS: [Act; 23] = [
     Act::Insert(Fields::new(3, 3, 3)),
     Act::Insert(Fields::new(4, 3, 3)),
     // It violates the second unique index after it has taken the first value.
@@ -65,6 +65,7 @@ const ACTS: [Act; 22] = [
     Act::UpsertAll(Fields::new(1, 3, 3), Fields::new(3, 4, 1)),
     Act::RemoveAll(1, 2),
     Act::RemoveRead(1, 2),
+    Act::Transact(Write::Insert(Fields::new(3, 3, 3)), Write::Insert(Fields::new(4, 4, 1))),
     Act::Transact(Write::Insert(Fields::new(3, 3, 3)), Write::Note(1, 7)),
     Act::Transact(Write::Update(1, 3, 3), Write::Delete(2)),
     Act::Repair,

@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use table_runtime::{
-    Error, Guid, Point, Stored, TableEntity, Tables,
+    Error, Guid, Point, Stored, TableEntity, Tables, Transaction,
     backend::{Action, BackendExt, Group, IfMatch, Operation, Reach},
     bulk::BulkProgress,
     row::ValueRef,
@@ -31,9 +31,22 @@ enum Verb {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entrance {
     Single,
-    Transaction,
+    Transaction(Companions),
     Bulk,
 }
+
+/// What a transaction writes besides the entity. All of it is applied, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Companions {
+    None,
+    Inserted,
+    Changed,
+}
+
+/// Ids of these entities, and the value of the second one before the transaction.
+const INSERTED: u32 = 8;
+const CHANGED: u32 = 9;
+const UNCHANGED: &str = "c0";
 
 /// Event that decides the answer to a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +85,7 @@ impl Verb {
     const fn has(self, entrance: Entrance) -> bool {
         match entrance {
             Entrance::Single => true,
-            Entrance::Transaction => !matches!(self, Self::Modify),
+            Entrance::Transaction(_) => !matches!(self, Self::Modify),
             Entrance::Bulk => matches!(self, Self::Insert | Self::Upsert | Self::Delete | Self::Remove),
         }
     }
@@ -94,6 +107,9 @@ const ROWS: [(&str, Event, bool); 12] = [
     ("the value belongs to another entity", Event::Taken, false),
 ];
 
+const CARRIED_OUT: Event = Event::Fault(Fault::AnswerLost);
+const NOT_CARRIED_OUT: Event = Event::Fault(Fault::RequestLost);
+
 /// True if an entity was written or deleted, false if there was none.
 type Told = std::result::Result<bool, Arc<Error>>;
 
@@ -103,18 +119,17 @@ const NEW: &str = "b";
 
 trait Account: TableEntity + Clone {
     const IN_STEPS: bool;
-    const TRANSACTS: bool;
     fn new(id: u32, value: &str) -> Self;
     fn value(&self) -> &str;
     fn set(&mut self, value: &str);
     fn at(id: u32) -> Point<Self>;
     async fn patch(tables: &Tables) -> table_runtime::Result<()>;
-    async fn transact(tables: &Tables, verb: Verb, stored: Option<Stored<Self>>) -> table_runtime::Result<()>;
+    fn patched(transaction: Transaction<'_>) -> Transaction<'_>;
     async fn delete_all(tables: &Tables) -> table_runtime::Result<BulkProgress>;
 }
 
 macro_rules! account {
-    ($name:ident, [$(#[$attribute:meta])*], [$(#[$index:meta])*], in_steps: $in_steps:literal, transacts: $transacts:ident) => {
+    ($name:ident, [$(#[$attribute:meta])*], [$(#[$index:meta])*], in_steps: $in_steps:literal) => {
         #[derive(TableEntity, Clone, Debug)]
         $(#[$attribute])*
         struct $name {
@@ -129,7 +144,6 @@ macro_rules! account {
 
         impl Account for $name {
             const IN_STEPS: bool = $in_steps;
-            const TRANSACTS: bool = $transacts;
 
             fn new(id: u32, value: &str) -> Self {
                 Self { team: "t".into(), id, value: value.into(), likes: 0 }
@@ -151,8 +165,8 @@ macro_rules! account {
                 tables.patch(Self::at(1), |account| [account.likes.set(5)]).await.map(drop)
             }
 
-            async fn transact(tables: &Tables, verb: Verb, stored: Option<Stored<Self>>) -> table_runtime::Result<()> {
-                account!(@$transacts tables, verb, stored)
+            fn patched(transaction: Transaction<'_>) -> Transaction<'_> {
+                transaction.patch(Self::at(1), |account| [account.likes.set(5)])
             }
 
             async fn delete_all(tables: &Tables) -> table_runtime::Result<BulkProgress> {
@@ -161,39 +175,56 @@ macro_rules! account {
             }
         }
     };
-    (@false $tables:ident, $verb:ident, $stored:ident) => {{
-        let _ = ($tables, $stored);
-        unreachable!("{:?}", $verb)
-    }};
-    (@true $tables:ident, $verb:ident, $stored:ident) => {{
-        let (mut stored, new) = ($stored, Self::new(1, NEW));
-        if let Some(stored) = &mut stored {
-            stored.set(NEW);
-        }
-        let transaction = $tables.transaction();
-        let transaction = match ($verb, &mut stored) {
-            (Verb::Insert, _) => transaction.insert(&new),
-            (Verb::Upsert, _) => transaction.upsert(&new),
-            (Verb::Merge, _) => transaction.merge(&new),
-            (Verb::Patch, _) => transaction.patch(Self::at(1), |account| [account.likes.set(5)]),
-            (Verb::Remove, _) => transaction.remove(Self::at(1)),
-            (Verb::Update, Some(stored)) => transaction.update(stored),
-            (Verb::Delete, Some(stored)) => transaction.delete(&*stored),
-            (verb, _) => unreachable!("{verb:?}"),
-        };
-        transaction.commit().await.map(drop)
-    }};
 }
 
-account!(Elsewhere, [], [#[index(value, unique)]], in_steps: true, transacts: false);
-account!(ElsewhereWithId, [#[table(write_id)]], [#[index(value, unique)]], in_steps: true, transacts: false);
-account!(Beside, [], [#[index(value, unique, same_partition)]], in_steps: false, transacts: true);
-account!(BesideWithId, [#[table(write_id)]], [#[index(value, unique, same_partition)]], in_steps: false, transacts: true);
+account!(Elsewhere, [], [#[index(value, unique)]], in_steps: true);
+account!(ElsewhereWithId, [#[table(write_id)]], [#[index(value, unique)]], in_steps: true);
+account!(Beside, [], [#[index(value, unique, same_partition)]], in_steps: false);
+account!(BesideWithId, [#[table(write_id)]], [#[index(value, unique, same_partition)]], in_steps: false);
+
+/// Writes the entity in a transaction, after these other entities.
+async fn transact<E: Account>(
+    tables: &Tables,
+    verb: Verb,
+    mut stored: Option<Stored<E>>,
+    companions: Companions,
+) -> table_runtime::Result<()> {
+    let (new, inserted) = (E::new(1, NEW), E::new(INSERTED, "c1"));
+    let mut changed = match companions {
+        Companions::None | Companions::Inserted => None,
+        Companions::Changed => E::at(CHANGED).get(tables).await?,
+    };
+    if let Some(stored) = &mut stored {
+        stored.set(NEW);
+    }
+    let transaction = tables.transaction();
+    let transaction = match (companions, &mut changed) {
+        (Companions::Inserted, _) => transaction.insert(&inserted),
+        (_, Some(changed)) => {
+            changed.set("c2");
+            transaction.update(changed)
+        }
+        _ => transaction,
+    };
+    let transaction = match (verb, &mut stored) {
+        (Verb::Insert, _) => transaction.insert(&new),
+        (Verb::Upsert, _) => transaction.upsert(&new),
+        (Verb::Merge, _) => transaction.merge(&new),
+        (Verb::Patch, _) => E::patched(transaction),
+        (Verb::Remove, _) => transaction.remove(E::at(1)),
+        (Verb::Update, Some(stored)) => transaction.update(stored),
+        (Verb::Delete, Some(stored)) => transaction.delete(&*stored),
+        (verb, _) => unreachable!("{verb:?}"),
+    };
+    transaction.commit().await.map(drop)
+}
 
 async fn write<E: Account>(tables: &Tables, entrance: Entrance, verb: Verb, stored: Option<Stored<E>>) -> Told {
     let (told, new) = (Arc::new, E::new(1, NEW));
     match (entrance, verb) {
-        (Entrance::Transaction, verb) => E::transact(tables, verb, stored).await.map(|()| true).map_err(told),
+        (Entrance::Transaction(companions), verb) => {
+            transact(tables, verb, stored, companions).await.map(|()| true).map_err(told)
+        }
         (Entrance::Bulk, Verb::Insert) => told_in_bulk(tables.insert_all([new]).await),
         (Entrance::Bulk, Verb::Upsert) => told_in_bulk(tables.upsert_all([new]).await),
         (Entrance::Bulk, Verb::Delete) => told_in_bulk(E::delete_all(tables).await),
@@ -260,16 +291,36 @@ impl Run {
     }
 
     async fn seen<E: Account>(&self) -> Result<Option<String>> {
-        Ok(E::at(1).get(&self.direct).await?.map(|stored| stored.value().to_owned()))
+        self.value_of::<E>(1).await
+    }
+
+    async fn value_of<E: Account>(&self, id: u32) -> Result<Option<String>> {
+        Ok(E::at(id).get(&self.direct).await?.map(|stored| stored.value().to_owned()))
+    }
+
+    /// Checks that the companions of the entity were written if `is_done`, and not otherwise; `None` if nobody knows.
+    async fn is_whole<E: Account>(&self, companions: Companions, is_done: Option<bool>) -> Result<()> {
+        let inserted = self.value_of::<E>(INSERTED).await?;
+        let changed = self.value_of::<E>(CHANGED).await?;
+        let was_written = match companions {
+            Companions::None => return Ok(()),
+            Companions::Inserted => inserted.is_some(),
+            Companions::Changed => changed.as_deref() != Some(UNCHANGED),
+        };
+        ensure!(is_done.is_none_or(|is_done| is_done == was_written), "{companions:?}: {inserted:?}, {changed:?}");
+        Ok(())
     }
 
     /// Stores the start of a run. Returns the entity that is written, if it exists.
-    async fn begin<E: Account>(&self, event: Event, verb: Verb) -> Result<Option<Stored<E>>> {
+    async fn begin<E: Account>(&self, event: Event, entrance: Entrance, verb: Verb) -> Result<Option<Stored<E>>> {
         drive(&self.schedule, self.tables.create::<E>(), async |_| Next::Grant).await??;
         if event == Event::Pending || verb != Verb::Insert && event != Event::Inserted {
             self.direct.insert(&E::new(1, OLD)).await?;
         }
         let stored = E::at(1).get(&self.direct).await?;
+        if entrance == Entrance::Transaction(Companions::Changed) {
+            self.direct.insert(&E::new(CHANGED, UNCHANGED)).await?;
+        }
         if event == Event::Taken {
             self.direct.insert(&E::new(2, NEW)).await?;
         }
@@ -332,7 +383,7 @@ fn is_commit(table: &str, request: &Request) -> bool {
 /// Runs one cell through one entrance. Returns what the caller is told.
 async fn told<E: Account>(reach: Reach, event: Event, entrance: Entrance, verb: Verb) -> Result<&'static str> {
     let run = Run::new(reach);
-    let stored = run.begin::<E>(event, verb).await?;
+    let stored = run.begin::<E>(event, entrance, verb).await?;
     let (mut has_happened, mut before) = (false, run.seen::<E>().await?);
     let told = drive(&run.schedule, write(&run.tables, entrance, verb, stored), async |request| {
         if !has_happened && is_commit(&E::INFO.layouts[0].table, request) {
@@ -345,6 +396,10 @@ async fn told<E: Account>(reach: Reach, event: Event, entrance: Entrance, verb: 
     .await?;
     run.faults.disarm();
     let after = run.seen::<E>().await?;
+    if let Entrance::Transaction(companions) = entrance {
+        let is_done = (name(&told) != "unknown").then_some(told.is_ok());
+        run.is_whole::<E>(companions, is_done).await?;
+    }
     let deletes = matches!(verb, Verb::Delete | Verb::Remove);
     match name(&told) {
         "unknown" => {}
@@ -356,22 +411,33 @@ async fn told<E: Account>(reach: Reach, event: Event, entrance: Entrance, verb: 
 }
 
 /// Runs one cell through every entrance, and compares it with the table.
-async fn check<E: Account>(reach: Reach, event: Event, verb: Verb, cell: &str) -> Result<()> {
+async fn check<E: Account>(reach: Reach, event: Event, verb: Verb, cell: &str, has_id: bool) -> Result<()> {
     let is_in_steps = E::IN_STEPS && reach == Reach::Partition;
     let cell = match cell.split_once("; in steps: ") {
         Some((_, in_steps)) if is_in_steps => in_steps,
         Some((cell, _)) => cell,
         None => cell,
     };
-    for entrance in [Entrance::Single, Entrance::Transaction, Entrance::Bulk] {
-        if !verb.has(entrance) || entrance == Entrance::Transaction && !E::TRANSACTS {
+    let transactions = [Companions::None, Companions::Inserted, Companions::Changed].map(Entrance::Transaction);
+    for entrance in [Entrance::Single, Entrance::Bulk].into_iter().chain(transactions) {
+        if !verb.has(entrance) {
             continue;
         }
         let expected = match (entrance, cell) {
             (Entrance::Bulk, "NotFound") => "absent",
             // The query finds no entity to delete.
             (Entrance::Bulk, _) if event == Event::Pending && verb == Verb::Delete => "absent",
-            (Entrance::Transaction, "absent") => "NotFound",
+            (Entrance::Transaction(_), "absent") => "NotFound",
+            // Only in steps does a commit that was not carried out follow a pending insert, which shows it.
+            (Entrance::Transaction(Companions::Inserted), "unknown") if is_in_steps && event == NOT_CARRIED_OUT => {
+                "done"
+            }
+            // One row proves the whole transaction.
+            (Entrance::Transaction(companions), "unknown")
+                if companions != Companions::None && event == CARRIED_OUT && has_id =>
+            {
+                "done"
+            }
             (_, cell) => cell,
         };
         let case = || format!("{event:?}, {entrance:?} {verb:?} of {}, {reach:?}", E::INFO.layouts[0].table);
@@ -397,11 +463,11 @@ async fn each_caller_is_told_what_the_table_says() -> Result<()> {
         for (verb, cell) in Verb::ALL.into_iter().zip(&row[1..]).filter(|(_, cell)| !cell.is_empty()) {
             for reach in [Reach::Partition, Reach::Store] {
                 if has_id {
-                    check::<ElsewhereWithId>(reach, event, verb, cell).await?;
-                    check::<BesideWithId>(reach, event, verb, cell).await?;
+                    check::<ElsewhereWithId>(reach, event, verb, cell, has_id).await?;
+                    check::<BesideWithId>(reach, event, verb, cell, has_id).await?;
                 } else {
-                    check::<Elsewhere>(reach, event, verb, cell).await?;
-                    check::<Beside>(reach, event, verb, cell).await?;
+                    check::<Elsewhere>(reach, event, verb, cell, has_id).await?;
+                    check::<Beside>(reach, event, verb, cell, has_id).await?;
                 }
             }
         }

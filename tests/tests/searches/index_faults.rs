@@ -15,7 +15,7 @@ use tests::{
     depth::Depth,
     driven::{Next, drive},
     faulty::{Fault, Faulty, Run, for_each_fault},
-    items::{self, Fields, ItemKind, clashes, contents, fixed, having, promised, sound, store},
+    items::{self, Fields, ItemKind, Write, clashes, contents, fixed, having, promised, sound, store, takes},
     plain::Plain,
 };
 
@@ -34,6 +34,8 @@ enum Act {
     Patch(u32),
     Delete(u32),
     Remove(u32),
+    /// Transaction.
+    Both(Write, Write),
     Repair,
 }
 
@@ -41,7 +43,7 @@ enum Act {
 const START: [Fields; 2] = [Fields::new(1, 1, 4), Fields::new(2, 2, 2)];
 
 /// All writes, including those that violate a unique index.
-const ACTS: [Act; 23] = [
+const ACTS: [Act; 29] = [
     Act::Insert(3, 3, 3),
     Act::Insert(3, 1, 3),
     Act::Insert(3, 3, 4),
@@ -64,15 +66,28 @@ const ACTS: [Act; 23] = [
     Act::Delete(1),
     Act::Remove(1),
     Act::Remove(3),
+    Act::Both(Write::Insert(Fields::new(3, 3, 3)), Write::Insert(Fields::new(4, 5, 5))),
+    Act::Both(Write::Insert(Fields::new(3, 3, 3)), Write::Update(1, 5, 5)),
+    Act::Both(Write::Update(1, 3, 3), Write::Delete(2)),
+    Act::Both(Write::Delete(1), Write::Insert(Fields::new(1, 3, 4))),
+    // A value passes from one item to the other, or belongs to a third one.
+    Act::Both(Write::Update(1, 5, 5), Write::Insert(Fields::new(3, 1, 3))),
+    Act::Both(Write::Insert(Fields::new(3, 3, 3)), Write::Insert(Fields::new(4, 2, 5))),
     Act::Repair,
 ];
 
 /// Writes that leave the most rows behind when they fail.
-const DAMAGING: [Act; 5] =
-    [Act::Insert(3, 3, 3), Act::Update(1, 3, 3), Act::Update(1, 3, 2), Act::Note(1), Act::Delete(1)];
+const DAMAGING: [Act; 6] = [
+    Act::Insert(3, 3, 3),
+    Act::Update(1, 3, 3),
+    Act::Update(1, 3, 2),
+    Act::Note(1),
+    Act::Delete(1),
+    Act::Both(Write::Insert(Fields::new(3, 3, 3)), Write::Update(1, 5, 5)),
+];
 
 /// Writes that touch what a failed write left behind.
-const AFTER_FAULT: [Act; 9] = [
+const AFTER_FAULT: [Act; 11] = [
     Act::Insert(3, 3, 3),
     Act::Insert(4, 3, 1),
     Act::Insert(4, 1, 3),
@@ -81,6 +96,9 @@ const AFTER_FAULT: [Act; 9] = [
     Act::Update(1, 4, 4),
     Act::ModifyOrInsert(3, 3, 3),
     Act::Delete(1),
+    // The claims that these want may be left with the other item.
+    Act::Both(Write::Insert(Fields::new(3, 3, 3)), Write::Note(1, 7)),
+    Act::Both(Write::Insert(Fields::new(3, 5, 5)), Write::Insert(Fields::new(4, 3, 3))),
     Act::Repair,
 ];
 
@@ -108,6 +126,7 @@ async fn run(kind: &dyn ItemKind, tables: &Tables, act: Act) -> table_runtime::R
             None => Ok(()),
         },
         Act::Remove(id) => kind.remove(tables, id).await.map(drop),
+        Act::Both(one, other) => kind.transact(tables, [one, other]).await.map(drop),
         Act::Repair => kind.repair(tables).await.map(drop),
     }
 }
@@ -151,9 +170,46 @@ fn after(kind: &dyn ItemKind, before: &[Fields], act: Act) -> Option<Vec<Fields>
             id
         }
         Act::Patch(_) | Act::Repair => return Some(before.to_vec()),
+        Act::Both(one, other) => return after_both(kind, before, [one, other]),
     };
     let clashes = |fields| items.values().any(|other| clashes(kind, fields, other));
     if items.get(&id).is_some_and(clashes) { None } else { Some(items.into_values().collect()) }
+}
+
+/// Returns what readers see after a transaction; `None` if it is refused.
+fn after_both(kind: &dyn ItemKind, before: &[Fields], writes: [Write; 2]) -> Option<Vec<Fields>> {
+    let mut items: BTreeMap<_, _> = before.iter().map(|fields| (fields.id, *fields)).collect();
+    let mut written = Vec::new();
+    for write in writes {
+        let id = match write {
+            Write::Insert(Fields { id, .. })
+            | Write::Upsert(Fields { id, .. })
+            | Write::Update(id, ..)
+            | Write::Note(id, _)
+            | Write::Patch(id)
+            | Write::Delete(id) => id,
+        };
+        let new = match (write, items.remove(&id)) {
+            (Write::Insert(_), Some(_)) => return None,
+            (Write::Insert(fields) | Write::Upsert(fields), _) => Some(fields),
+            (Write::Update(_, value, other), Some(old)) => Some(Fields { value, other, note: value, ..old }),
+            (Write::Note(_, note), Some(old)) => Some(Fields { note, ..old }),
+            (Write::Patch(_), Some(old)) if kind.is_patched() => Some(Fields { likes: 4, ..old }),
+            (Write::Patch(_), Some(old)) => Some(old),
+            (Write::Patch(_), None) => return kind.is_patched().then_some(before.to_vec()),
+            (Write::Delete(_), Some(_)) => None,
+            // Nothing is written.
+            (_, None) => return Some(before.to_vec()),
+        };
+        items.extend(new.map(|new| (id, new)));
+        written.push(id);
+    }
+    let passes = |new: &Fields| {
+        let others = before.iter().filter(|old| old.id != new.id && written.contains(&old.id));
+        written.contains(&new.id) && others.into_iter().any(|old| takes(kind, new, old))
+    };
+    let clashes = |new: &Fields| items.values().any(|other| clashes(kind, new, other));
+    if items.values().any(|new| passes(new) || clashes(new)) { None } else { Some(items.into_values().collect()) }
 }
 
 /// A write, and what readers see before and after it; `None` if it is refused.

@@ -38,11 +38,11 @@ impl<V, P, A> Rows<V, P, A> {
     ///
     /// The entities of a partition are deleted in transactions of up to 100 rows, index rows included, several at the same
     /// time. So a master and its items, which the query of a [group](crate::EntityGroup) finds, are deleted in one
-    /// transaction if they have at most 100 rows and none in other partitions; an index with `list` counts as up to four rows
-    /// for each entity. An entity that another writer has changed, if that matters, stays, and so does one that cannot be
-    /// read: the others are deleted. No entity is read a second time for its index
-    /// rows: besides the requests of the query, 1000 entities of one partition without indexes take 10 requests. A deletion
-    /// of more rows is no transaction as a whole. It can be stopped at any time, also by dropping its future, and run again.
+    /// transaction if they have at most 100 rows in their partition; an index with `list` counts as up to four rows for each
+    /// entity. An entity that another writer has changed, if that matters, stays, and so does one that cannot be read: the
+    /// others are deleted. No entity is read a second time for its index rows: besides the requests of the query, 1000
+    /// entities of one partition without indexes take 10 requests. A deletion of more rows is no transaction as a whole. It
+    /// can be stopped at any time, also by dropping its future, and run again.
     /// To delete all rows of a table with slices, see [`drop_slices`](Tables::drop_slices).
     ///
     /// The query reads the primary region, also on a handle [with secondary reads](Tables::with_secondary_reads).
@@ -85,9 +85,8 @@ impl Tables {
     /// Deletes what several queries find, one after the other, as [`Rows::delete_all`] does: for example all entities of a
     /// tenant, in all tables that have its partition. The progress and the failures are those of all queries.
     ///
-    /// Queries whose entities share a partition of one table, such as those of a master and of its items, share transactions,
-    /// unless the entities of one of the queries have an index in another partition. An error of one query does not stop the
-    /// others.
+    /// Queries whose entities share a partition of one table, such as those of a master and of its items, share transactions.
+    /// An error of one query does not stop the others.
     ///
     /// ```
     /// use table_runtime::{Result, TableEntity, Tables};

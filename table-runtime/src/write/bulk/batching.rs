@@ -342,4 +342,34 @@ mod tests {
         assert_eq!(store.get("Posts", "a", "given up", None).await?, None);
         Ok(())
     }
+
+    /// A transaction of several entities is one write, whatever it is packed with.
+    #[tokio::test]
+    async fn the_operations_of_a_transaction_stay_together() -> Result<()> {
+        let store = Arc::new(Client::new(Arc::new(InMemoryBackend::new()?)));
+        store.create_table("Posts").await?;
+        let batching = Batching::new(Arc::clone(&store));
+        let group = |row_keys: [&str; 2]| {
+            let operations = row_keys.map(|row_key| Operation {
+                row_key: row_key.to_owned(),
+                action: Action::Insert(Properties::default()),
+            });
+            Group { table: "Posts".into(), partition_key: "a".to_owned(), operations: operations.into() }
+        };
+        store.execute_group(&group(["taken", "other"])).await?;
+        let groups = [["1", "2"], ["3", "taken"], ["4", "5"], ["other", "6"], ["7", "8"]].map(group);
+        let mut writes = Box::pin(join_all(groups.iter().map(|group| batching.execute_group(group))));
+        assert!((&mut writes).now_or_never().is_none());
+        join_all(batching.take()).await;
+        let is_written: Vec<_> = writes.await.iter().map(Result::is_ok).collect();
+        assert_eq!(is_written, [true, false, true, false, true]);
+        for (group, is_written) in groups.iter().zip(is_written) {
+            for operation in
+                group.operations.iter().filter(|operation| !["taken", "other"].contains(&&*operation.row_key))
+            {
+                assert_eq!(store.get("Posts", "a", &operation.row_key, None).await?.is_some(), is_written);
+            }
+        }
+        Ok(())
+    }
 }

@@ -54,6 +54,8 @@ pub(super) struct BulkWriter<'a> {
     tables: Tables,
     /// The backend of the writes, if entities have rows that are written in steps of their own.
     steps: Option<Arc<Batching>>,
+    /// Sends the writes of a transaction.
+    send: fn(Writes) -> BoxFuture<'static, BatchOutcome>,
     /// The transactions of these steps that are in flight.
     sending: FuturesUnordered<BoxFuture<'static, ()>>,
     /// The transactions that wait until others are sent.
@@ -199,6 +201,12 @@ impl<'a> BulkWriter<'a> {
         Self {
             tables,
             steps,
+            // Only a deletion has several types. Those of a group are deleted in one transaction.
+            send: if takes_steps && schemas.len() == 1 {
+                |writes| Box::pin(write_in_steps(writes))
+            } else {
+                |writes| Box::pin(write_batch(writes))
+            },
             sending: FuturesUnordered::new(),
             to_send: VecDeque::new(),
             // The requests of a round share transactions: the fences of a reindex wait until all rows are written.
@@ -468,11 +476,8 @@ impl<'a> BulkWriter<'a> {
             let OpenBatch { writes, own_rows, .. } = batch;
             self.in_flight_entities += writes.writes.len();
             self.in_flight_rows.extend(&own_rows);
-            let takes_steps = self.steps.is_some();
-            self.in_flight.push(Box::pin(async move {
-                let outcome = if takes_steps { write_in_steps(writes).await } else { write_batch(writes).await };
-                (own_rows, outcome)
-            }));
+            let sent = (self.send)(writes);
+            self.in_flight.push(Box::pin(sent.map(|outcome| (own_rows, outcome))));
             launched = true;
         }
         launched

@@ -1,6 +1,6 @@
 //! Sending of transactions without the entities that fail.
 
-use std::{collections::HashSet, mem, sync::Arc};
+use std::{collections::HashSet, mem, sync::Arc, time::Instant};
 
 use futures_util::{StreamExt, future::join_all, stream};
 use table_model::unstable::lifecycle::Standing;
@@ -109,9 +109,8 @@ pub(super) async fn write_in_steps(writes: Writes) -> BatchOutcome {
             let is_passed = |owner| !entry.write.entity.verb.fences() && is_of_batch(owner);
             if may_succeed && matches!(&error, Error::UniqueViolation(violation) if is_passed(&violation.owner)) {
                 // Another writer may have read a claim that was left, so no later write takes it for its own.
-                match entry.write.write.with_new_id() {
-                    Ok(write) => {
-                        entry.write.write = write;
+                match entry.write.renew() {
+                    Ok(()) => {
                         waiting.push(entry);
                         continue;
                     }
@@ -184,7 +183,7 @@ impl Batch {
     /// does not wait: that happens once.
     async fn begin_anew(&mut self, mut part: Vec<PositionedWrite>, lost_race: Vec<usize>, error: Error) {
         let first = &part[lost_race[0]].write;
-        let waited = if first.entity.has_version() || first.goes_on() {
+        let waited = if first.entity.version().is_some() || first.goes_on() {
             Ok(())
         } else {
             first.write.pause(&mut self.delays, error).await
@@ -278,6 +277,7 @@ fn is_in_the_way(entry: &PositionedWrite, error: &Error) -> bool {
 /// A pending insert is no row for readers. If it is in the way of an insert, the insert makes its way.
 async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<PositionedWrite>, Vec<PositionedWrite>) {
     let is_insert = part.get(known).is_some_and(|entry| entry.write.entity.verb.inserts());
+    let asked = Instant::now();
     let rows = match part.first() {
         Some(first) if part.len() > 1 || is_insert => {
             let keys: Vec<_> = part.iter().map(|entry| entry.write.entity.keys()).collect();
@@ -286,7 +286,13 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
         _ => Ok(Vec::new()),
     };
     let (rows, mut unread) = match rows {
-        Ok(rows) if is_insert => (make_way(&part, rows).await, None),
+        Ok(rows) if is_insert => {
+            let ways = part.iter().zip(rows).map(|(entry, existing)| {
+                let BegunWrite { write, entity } = &entry.write;
+                write.make_way_of(existing, asked, entity.keys(), None)
+            });
+            (pacing::in_waves(ways).await, None)
+        }
         Ok(rows) => (rows.into_iter().map(Ok).collect(), None),
         Err(error) => (Vec::new(), Some(error)),
     };
@@ -318,18 +324,6 @@ async fn partition_existing(part: Vec<PositionedWrite>, known: usize) -> (Vec<Po
         if is_parted { parted.push(entry) } else { rest.push(entry) }
     }
     (parted, rest)
-}
-
-/// Makes way for inserts that found these rows. Returns what there is afterwards.
-async fn make_way(part: &[PositionedWrite], rows: Vec<EntityState>) -> Vec<Result<EntityState>> {
-    let ways = part.iter().zip(rows).map(|(entry, existing)| async move {
-        let BegunWrite { write, entity } = &entry.write;
-        match existing {
-            EntityState::Pending(..) => write.make_way(entity.keys(), None).await,
-            existing => Ok(existing),
-        }
-    });
-    pacing::in_waves(ways).await
 }
 
 /// Returns the failures of a transaction whose answer was lost. It is not sent again: others may have written since, and

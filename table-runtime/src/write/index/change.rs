@@ -96,13 +96,23 @@ impl<'a> Change<'a> {
         self.new_rows(layout).filter(move |new| is_altered(new))
     }
 
+    /// Returns the keys of the rows in an index that the entity had or has afterwards.
+    pub fn keys(self, layout: usize) -> impl Iterator<Item = &'a RowKeys> {
+        let old = self.old.iter().filter(move |old| old.layout == layout).map(|old| &old.keys);
+        old.chain(self.added(layout).map(|new| &new.keys))
+    }
+
     fn new_rows(self, layout: usize) -> impl Iterator<Item = &'a EncodedRow> {
         self.new.iter().filter(move |new| new.layout == layout)
     }
 
     /// Returns the row that the entity had with the keys of a new row.
     fn old_row(self, new: &EncodedRow) -> Option<&'a LoadedRow> {
-        let at = self.old.binary_search_by(|old| (old.layout, &old.keys).cmp(&(new.layout, &new.keys)));
+        self.old_at(new.layout, &new.keys)
+    }
+
+    fn old_at(self, layout: usize, keys: &RowKeys) -> Option<&'a LoadedRow> {
+        let at = self.old.binary_search_by(|old| (old.layout, &old.keys).cmp(&(layout, keys)));
         Some(&self.old[at.ok()?])
     }
 
@@ -113,7 +123,7 @@ impl<'a> Change<'a> {
 
     /// Checks whether the row of an index becomes one of the entity's.
     pub fn adds(self, layout: usize, keys: &RowKeys) -> bool {
-        self.added(layout).any(|new| new.keys == *keys)
+        self.has(layout, keys) && self.old_at(layout, keys).is_none()
     }
 
     /// Returns the rows of unique indexes that the entity had, and that its transaction deletes or writes over. They

@@ -6,58 +6,52 @@ use table_model::{
     Holds,
     unstable::{entity::WRITE_ID, lifecycle::Standing},
 };
-use table_store::{ETag, Error, Guid, Result, Row, ValueRef, unstable::RowKeys};
+use table_store::{ETag, Error, Result, Row, ValueRef, unstable::RowKeys};
 
 use super::{
     entity_write::EntityWrite,
+    members::TransactionMember,
     schema::{EncodedRow, FoundEntity},
     write::{Write, WriteAnswer, WrittenRow, single},
 };
 use crate::{client::pacing, write::RowHasher};
 
-/// The condition under which a writer may still commit its entity.
-#[derive(Clone, Copy)]
-pub enum Precondition<'a> {
-    /// The entity is the pending insert of this attempt.
-    Pending(Guid),
-    /// The entity has the version that was read.
-    Version(&'a ETag),
+/// An index row, and the position of the member that wants it or has it.
+pub type OfMember<R> = (usize, R);
+
+/// Writes these rows of the members of a transaction, several at the same time.
+///
+/// # Errors
+/// The first error, with the rows that were written all the same. A unique violation takes precedence, because it
+/// says more than any other error.
+pub async fn write_rows(
+    members: &[TransactionMember<'_>],
+    rows: &[OfMember<&EncodedRow>],
+) -> Result<Vec<OfMember<WrittenRow>>, (Error, Vec<OfMember<WrittenRow>>)> {
+    let writes = rows.iter().map(|(at, row)| async move {
+        let write = members[*at].planned.write;
+        let etag = if write.schema.is_unique(row.layout) {
+            write.claim(row, &members[*at], members).await?
+        } else {
+            write.upsert_row(row).await?
+        };
+        Ok((*at, WrittenRow { layout: row.layout, keys: row.keys.clone(), etag }))
+    });
+    let (mut written, mut failed) = (Vec::new(), None);
+    for result in pacing::in_waves(writes).await {
+        match result {
+            Ok(row) => written.push(row),
+            Err(error @ Error::UniqueViolation(_)) => failed = Some(error),
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    match failed {
+        None => Ok(written),
+        Some(error) => Err((error, written)),
+    }
 }
 
 impl Write {
-    /// Writes these rows of an entity, several at the same time.
-    ///
-    /// # Errors
-    /// The first error, with the rows that were written all the same. A unique violation takes precedence, because it
-    /// says more than any other error.
-    pub async fn write_rows(
-        &self,
-        rows: &[&EncodedRow],
-        owner: &RowKeys,
-        precondition: Precondition<'_>,
-    ) -> Result<Vec<WrittenRow>, (Error, Vec<WrittenRow>)> {
-        let writes = rows.iter().map(|row| async move {
-            let etag = if self.schema.is_unique(row.layout) {
-                self.claim(row, owner, precondition).await?
-            } else {
-                self.upsert_row(row).await?
-            };
-            Ok(WrittenRow { layout: row.layout, keys: row.keys.clone(), etag })
-        });
-        let (mut written, mut failed) = (Vec::new(), None);
-        for result in pacing::in_waves(writes).await {
-            match result {
-                Ok(row) => written.push(row),
-                Err(error @ Error::UniqueViolation(_)) => failed = Some(error),
-                Err(error) => failed = failed.or(Some(error)),
-            }
-        }
-        match failed {
-            None => Ok(written),
-            Some(error) => Err((error, written)),
-        }
-    }
-
     /// Writes a row of an index that is not unique. A second write of the same row does no harm.
     pub(super) async fn upsert_row(&self, row: &EncodedRow) -> Result<ETag> {
         let table = &self.schema.layouts[row.layout].table;
@@ -76,7 +70,13 @@ impl Write {
     ///
     /// A claim that already points to this entity is written again under a new version, so that no writer that read it
     /// before can delete it.
-    async fn claim(&self, row: &EncodedRow, entity: &RowKeys, precondition: Precondition<'_>) -> Result<ETag> {
+    async fn claim(
+        &self,
+        row: &EncodedRow,
+        member: &TransactionMember<'_>,
+        members: &[TransactionMember<'_>],
+    ) -> Result<ETag> {
+        let entity = member.planned.keys;
         let table = &self.schema.layouts[row.layout].table;
         let insert = single(table.clone(), &row.keys, self.put_row(row, None))?;
         let mut delays = pacing::delays();
@@ -91,8 +91,8 @@ impl Write {
                     return Ok(claim.etag);
                 }
                 if owner == *entity {
-                    self.check_precondition(entity, precondition).await?;
-                } else if self.evict(row, entity, &owner, precondition).await? {
+                    member.check().await?;
+                } else if self.evict(row, &owner, member, members).await? {
                     continue;
                 }
                 answer = self.send(&single(table.clone(), &row.keys, self.put_row(row, Some(&claim.etag)))?).await?;
@@ -102,28 +102,9 @@ impl Write {
             }
             let error = match answer.lost() {
                 Some(lost) => self.no_answer(*lost),
-                None => self.lost_race(entity, precondition),
+                None => member.lost_race().await,
             };
             self.pause(&mut delays, error).await?;
-        }
-    }
-
-    /// Returns the error of a write that lost too many races. It names the entity that the caller writes, never an index
-    /// row.
-    fn lost_race(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Error {
-        let row = self.row_id(entity).into();
-        match precondition {
-            Precondition::Pending(_) => Error::Aborted(row),
-            Precondition::Version(_) => Error::ConditionNotMet(row),
-        }
-    }
-
-    /// Checks that this write may still commit its entity.
-    async fn check_precondition(&self, entity: &RowKeys, precondition: Precondition<'_>) -> Result<()> {
-        match (precondition, self.entity(entity).await?) {
-            (Precondition::Pending(attempt), Some(found)) if found.pending == Some(attempt) => Ok(()),
-            (Precondition::Version(etag), Some(found)) if found.row.etag == *etag => Ok(()),
-            _ => Err(self.lost_race(entity, precondition)),
         }
     }
 
@@ -132,14 +113,15 @@ impl Write {
     /// entity without the value. Returns true if the deletion of an expired owner has released the claim too.
     ///
     /// # Errors
-    /// A committed owner with the value that has not expired is a unique violation.
+    /// A committed owner with the value is a unique violation, unless it has expired and is no member itself.
     async fn evict(
         &self,
         claim: &EncodedRow,
-        entity: &RowKeys,
         owner: &RowKeys,
-        precondition: Precondition<'_>,
+        wanting: &TransactionMember<'_>,
+        members: &[TransactionMember<'_>],
     ) -> Result<bool> {
+        let member = members.iter().find(|member| member.planned.keys == owner);
         let (mut delays, mut given_time) = (pacing::delays(), None);
         loop {
             let asked = Instant::now();
@@ -147,7 +129,7 @@ impl Write {
             let has_value = found.encoded.has(claim.layout, &claim.keys);
             if has_value && found.pending.is_some() && found.pending != given_time {
                 if given_time.is_some() {
-                    self.pause(&mut delays, self.lost_race(entity, precondition)).await?;
+                    self.pause(&mut delays, wanting.lost_race().await).await?;
                 }
                 pacing::give_time(self.backend(), asked).await;
                 given_time = found.pending;
@@ -155,15 +137,22 @@ impl Write {
             }
             if has_value && found.pending.is_none() {
                 match found.standing(&self.schema, self.backend().earliest())? {
-                    Standing::Expired if self.takes_over => {
+                    Standing::Expired if self.takes_over && member.is_none() => {
                         if self.expire(EntityWrite::expire(found)).await? {
                             return Ok(true);
                         }
-                        self.pause(&mut delays, self.lost_race(entity, precondition)).await?;
+                        self.pause(&mut delays, wanting.lost_race().await).await?;
                         continue;
                     }
-                    standing => return Err(self.violation(claim.layout, &claim.keys, entity, (owner, standing))),
+                    standing => {
+                        return Err(self.violation(claim.layout, &claim.keys, wanting.planned.keys, (owner, standing)));
+                    }
                 }
+            }
+            if let Some(member) = member.filter(|_| !has_value)
+                && member.fence().await?
+            {
+                return Ok(false);
             }
             let answer = if has_value {
                 self.delete_row(self.schema.table().into(), owner, &found.row.etag).await?
@@ -173,7 +162,7 @@ impl Write {
             if answer.is_settled() {
                 return Ok(false);
             }
-            self.pause(&mut delays, self.lost_race(entity, precondition)).await?;
+            self.pause(&mut delays, wanting.lost_race().await).await?;
         }
     }
 

@@ -48,10 +48,7 @@ pub async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec
     }
     loop {
         read_unique_rows(planned, &mut read).await?;
-        let mut grouped = Grouped::of(planned, &read, lists.as_ref().map_or(0, ChangedLists::min_operations))?;
-        if let Some(clash) = grouped.clash {
-            return Err(outdated(planned).await?.unwrap_or(clash));
-        }
+        let mut grouped = grouped(planned, &read, lists.as_ref()).await?;
         if let Some(lists) = &lists {
             grouped.add_lists(planned, lists.operations().await?)?;
         }
@@ -69,6 +66,25 @@ pub async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec
         if let Some(error) = examine(planned, &groups, failed, in_the_way, &mut read).await? {
             first.write.pause(&mut delays, error).await?;
         }
+    }
+}
+
+/// Checks a transaction before anything is written for it: its size, and that no two entities want one row.
+pub(super) async fn check_planned(planned: &[Planned<'_>]) -> Result<()> {
+    let mut read = ReadRows::default();
+    read_unique_rows(planned, &mut read).await?;
+    grouped(planned, &read, changed_lists(planned).as_ref()).await?.checked().map(drop)
+}
+
+/// Returns the operations of a transaction, without those on lists.
+///
+/// # Errors
+/// Two entities want one row.
+async fn grouped(planned: &[Planned<'_>], read: &ReadRows, lists: Option<&ChangedLists<'_>>) -> Result<Grouped> {
+    let mut grouped = Grouped::of(planned, read, lists.map_or(0, ChangedLists::min_operations))?;
+    match grouped.clash.take() {
+        Some(clash) => Err(outdated(planned).await?.unwrap_or(clash)),
+        None => Ok(grouped),
     }
 }
 
@@ -134,7 +150,7 @@ async fn examine(
             read.insert(table.clone(), keys, ReadRow::Missing);
         }
         Error::AlreadyExists(_) if let Some((entity, layout)) = new_owner(planned, table, &keys) => {
-            let Some(etag) = entity.stale(layout, &keys).await? else { return Ok(Some(error)) };
+            let Some(etag) = entity.stale(layout, &keys, planned).await? else { return Ok(Some(error)) };
             read.insert(table.clone(), keys, ReadRow::Stale(etag));
             if entity.fences {
                 read_own_elements(entity, read).await?;
@@ -248,16 +264,17 @@ impl Planned<'_> {
     }
 
     /// Returns the version of a row in the way if no committed entity has its value; `None` if the row is missing.
-    async fn stale(&self, layout: usize, at: &RowKeys) -> Result<Option<ETag>> {
+    async fn stale(&self, layout: usize, at: &RowKeys, planned: &[Planned<'_>]) -> Result<Option<ETag>> {
         let write = self.write;
         let Some(found) = write.get(&write.schema.layouts[layout].table, at).await? else { return Ok(None) };
         let owner = write.schema.owner(layout, found.as_ref())?;
         if owner != *self.keys
             && let Some(taken) = write.owner_of(layout, at, &owner).await?
         {
+            let evicts = write.takes_over && planned.iter().all(|other| *other.keys != owner);
             return match taken.standing(&write.schema, write.backend().earliest())? {
                 // Then the row is missing, or another writer was faster.
-                Standing::Expired if write.takes_over => write.expire(EntityWrite::expire(taken)).await.map(|_| None),
+                Standing::Expired if evicts => write.expire(EntityWrite::expire(taken)).await.map(|_| None),
                 standing => Err(write.violation(layout, at, self.keys, (&owner, standing))),
             };
         }

@@ -253,9 +253,14 @@ impl EntityWrite {
         self.looks
     }
 
-    /// Checks whether the row must have the version that the caller has read.
-    pub fn has_version(&self) -> bool {
-        self.expected.is_some()
+    /// Returns the version that the row must have, if the caller has read it.
+    pub const fn version(&self) -> Option<&ETag> {
+        self.expected.as_ref()
+    }
+
+    /// Notes that a fence of this write gave the row another version.
+    pub fn set_version(&mut self, version: ETag) {
+        self.expected = self.expected.as_ref().map(|_| version);
     }
 }
 
@@ -491,11 +496,24 @@ impl BegunWrite {
 
     /// Begins the write anew after a lost race: with a new id, and from what is stored then.
     pub fn begin_anew(&mut self) -> Result<()> {
+        self.renew()?;
         match self.entity.verb {
             Verb::Remove | Verb::Reindex(_) => (self.entity.old, self.entity.expected) = (None, None),
             Verb::Insert => self.entity.looks = true,
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Lets an insert look at the row in its way, if there is one, before it is written.
+    pub fn look(&mut self) {
+        if self.defers() {
+            self.entity.look();
+        }
+    }
+
+    /// Gives the write a new id.
+    pub fn renew(&mut self) -> Result<()> {
         self.write = self.write.with_new_id()?;
         Ok(())
     }

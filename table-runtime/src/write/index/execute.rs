@@ -9,7 +9,8 @@ use super::{
     change::Planned,
     commit::{self, InTheWay, commit},
     entity_write::{Before, BegunWrite, EntityWrite},
-    steps::Committed,
+    members,
+    steps::{Committed, execute_steps},
     write::{Write, WrittenRow},
 };
 use crate::client::pacing;
@@ -27,8 +28,8 @@ pub struct WrittenEntity {
 /// The failure of entity writes. No entity was written, unless the error is [`Error::OutcomeUnknown`].
 pub struct WriteFailure {
     pub error: Error,
-    /// The version that the entity had to have, or another one that a roll back gave it.
-    pub version: Option<ETag>,
+    /// The positions of entities that had to have a version, with those that the write gave them: a roll back fences.
+    pub(super) fenced: Vec<(usize, ETag)>,
     /// Positions of the writes that lost a race and can begin anew.
     pub lost_race: Vec<usize>,
     /// Index rows that were written, and that no fence covers: they are rolled back after the last attempt.
@@ -37,7 +38,7 @@ pub struct WriteFailure {
 
 impl From<Error> for WriteFailure {
     fn from(error: Error) -> Self {
-        Self { error, version: None, lost_race: Vec::new(), uncovered: Vec::new() }
+        Self { error, fenced: Vec::new(), lost_race: Vec::new(), uncovered: Vec::new() }
     }
 }
 
@@ -57,8 +58,10 @@ pub async fn execute_one(write: &mut BegunWrite) -> Result<WrittenEntity, WriteF
     written.into_iter().next().ok_or_else(|| unreachable!("one write has one result"))
 }
 
-/// Writes entities of one partition, all or none; a single one may take steps. If another writer changed a row that was
-/// read for a write, that write begins anew after a delay.
+/// Writes entities of one partition, all or none. If another writer changed a row that was read for a write, that write
+/// begins anew after a delay.
+///
+/// After a failure, a write that requires a version requires the one that a roll back gave the row.
 pub async fn execute(writes: &mut [BegunWrite]) -> Result<Vec<WrittenEntity>, WriteFailure> {
     let mut uncovered = Vec::new();
     let written = execute_leaving(writes, &mut uncovered).await;
@@ -90,11 +93,29 @@ async fn execute_leaving(
         };
         uncovered.extract_if(.., is_again).for_each(drop);
         uncovered.append(&mut failure.uncovered);
+        for (at, version) in failure.fenced.drain(..) {
+            writes[at].entity.set_version(version);
+        }
         let Some(first) = failure.lost_race.first().map(|at| &writes[*at]) else { return Err(failure) };
         if !first.goes_on() {
             first.write.pause(&mut delays, failure.error).await?;
         }
+        let looks_again = first.goes_on() && writes.iter().any(|write| write.entity.looks());
         failure.lost_race.iter().try_for_each(|at| writes[*at].begin_anew())?;
+        if looks_again {
+            // A second row is in the way, so there may be many.
+            for at in 0..writes.len() {
+                let (before, rest) = writes.split_at_mut(at);
+                // An insert in the place of a row that the transaction deletes has none in its way.
+                if before.iter().all(|other| other.entity.keys() != rest[0].entity.keys()) {
+                    rest[0].look();
+                }
+            }
+        }
+        // Another writer may have read a claim that this attempt has left, so no later one takes it for its own.
+        if writes.len() > 1 {
+            writes.iter_mut().try_for_each(BegunWrite::renew)?;
+        }
     }
 }
 
@@ -109,13 +130,7 @@ pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<
     let planned = writes.iter().zip(&before).zip(&carried);
     let planned: Vec<_> =
         planned.map(|((write, before), carried)| write.plan(before.as_ref(), carried.as_deref())).collect();
-    let committed = match planned.as_slice() {
-        [planned] if planned.takes_steps() => {
-            planned.execute_steps().await.map(|Committed { etag, read }| (vec![etag], read))
-        }
-        planned => commit(planned, in_the_way).await.map(|etags| (etags, None)).map_err(WriteFailure::from),
-    };
-    let (etags, mut read) = match committed {
+    let committed = match carry_out(&planned, in_the_way).await {
         Ok(committed) => committed,
         Err(failure) => {
             let error = recent(&planned, failure.error).await;
@@ -125,8 +140,21 @@ pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<
             return Err(WriteFailure { error, lost_race, ..failure });
         }
     };
-    let written = carried.into_iter().zip(etags);
-    Ok(written.map(|(unknown, etag)| WrittenEntity { etag, unknown, read: read.take() }).collect())
+    let written = carried.into_iter().zip(committed);
+    Ok(written.map(|(unknown, Committed { etag, read })| WrittenEntity { etag, unknown, read }).collect())
+}
+
+/// Carries out planned writes, in steps if one of them has rows in other partitions.
+async fn carry_out(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec<Committed>, WriteFailure> {
+    // Writes that were packed are no transaction of their caller. A value may pass between them.
+    if in_the_way == InTheWay::Look {
+        members::check(planned).await?;
+    }
+    if planned.iter().any(Planned::takes_steps) {
+        return execute_steps(planned).await;
+    }
+    let etags = commit(planned, in_the_way).await?;
+    Ok(etags.into_iter().map(|etag| Committed { etag, read: None }).collect())
 }
 
 /// Looks again after a unique violation of a reindex: the value may have passed to the other entity. If the entity has

@@ -20,6 +20,9 @@ use table_store::{
 
 use super::change::{IndexOperation, Planned, ReadRows};
 
+/// The number of writes that one row may have in a transaction.
+const ONE_WRITE: &str = "one, or a deletion and then an insertion";
+
 /// The operations of a transaction, without those on lists, which have to be read.
 pub(super) struct Grouped {
     operations: Operations,
@@ -131,11 +134,11 @@ impl Grouped {
         for planned in planned {
             let before = operations.of_entity(&planned.keys.row_key);
             if !matches!((before, &planned.action), (None, _) | (Some(Action::Delete(_)), Action::Insert(_))) {
-                return Err(planned.twice());
+                return Err(planned.twice(ONE_WRITE));
             }
             let table = planned.write.table_of(planned.keys)?;
             let position = operations.add(table, planned.keys, planned.action.clone(), planned.is_checked.0);
-            positions.push(position.map_err(|_| planned.twice())?);
+            positions.push(position.map_err(|_| planned.twice(ONE_WRITE))?);
         }
         let mut clash = None;
         for entity in planned.iter().filter(|entity| entity.write.schema.has_indexes()) {
@@ -261,14 +264,14 @@ impl Planned<'_> {
 
     /// Returns the error of two operations on the entity's row.
     #[cold]
-    fn twice(&self) -> Error {
+    pub(super) fn twice(&self, limit: &'static str) -> Error {
         let row = self.row_id();
         Box::new(LimitError::new(
             row.table.clone(),
             Some(row),
             "the transaction has".to_owned(),
             "more than one operation on this row".to_owned(),
-            "one, or a deletion and then an insertion",
+            limit,
         ))
         .into()
     }
@@ -285,7 +288,7 @@ impl Planned<'_> {
                 let (entity, owner) = if self.change.adds(layout, at) { (self, other) } else { (other, self) };
                 self.write.violation(layout, at, entity.keys, (owner.keys, Standing::Visible))
             }
-            _ => self.twice(),
+            _ => self.twice(ONE_WRITE),
         }
     }
 }

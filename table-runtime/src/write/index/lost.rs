@@ -2,7 +2,7 @@
 
 use table_model::unstable::entity::WRITE_ID;
 use table_store::{
-    ETag, Error, Properties, Result, ValueRef,
+    ETag, Error, Properties, Result, Row, ValueRef,
     backend::{Action, BoxFuture, Group},
     error::{OutcomeUnknownError, RowNow},
 };
@@ -29,10 +29,10 @@ pub(super) async fn resolve(
     for other in others {
         reads.push(Box::pin(async move {
             let found = if other.leaves_id() { Some(other.write.row_now(other.keys).await) } else { None };
-            Ok(found.map_or(WriteProof::None, |found| other.proof(&found)))
+            Ok(found.as_ref().map_or(WriteProof::None, |found| other.proof(present(found))))
         }));
     }
-    let mut proofs = vec![first.proof(&found)];
+    let mut proofs = vec![first.proof(present(&found))];
     proofs.extend(pacing::concurrently(reads).await?);
     if proofs.iter().all(|proof| matches!(proof, WriteProof::None)) {
         lost.now = found;
@@ -42,8 +42,11 @@ pub(super) async fn resolve(
         (lost.now, lost.reason) = (found, format!("it was applied, and {reason}"));
         return Err(unknown(first, planned, groups, lost));
     }
-    let etag = |proof| if let WriteProof::Version(etag) = proof { Some(etag) } else { None };
-    Ok(proofs.into_iter().map(etag).collect())
+    Ok(proofs.into_iter().map(WriteProof::version).collect())
+}
+
+fn present(found: &RowNow) -> Option<&Row> {
+    if let RowNow::Present(row) = found { Some(row) } else { None }
 }
 
 /// Returns the error of a transaction that may have been applied.
@@ -59,12 +62,19 @@ fn unknown(first: &Planned<'_>, planned: &[Planned<'_>], groups: &[Group], mut l
 }
 
 /// What a row proves about a write whose answer was lost.
-enum WriteProof {
+pub(super) enum WriteProof {
     None,
     /// The write was applied, and the row was changed since.
     Applied,
     /// The write was applied, and gave the row this version.
     Version(ETag),
+}
+
+impl WriteProof {
+    /// Returns the version that the write gave the row, if the row still has it.
+    pub(super) fn version(self) -> Option<ETag> {
+        if let Self::Version(etag) = self { Some(etag) } else { None }
+    }
 }
 
 impl Planned<'_> {
@@ -74,8 +84,8 @@ impl Planned<'_> {
     }
 
     /// Returns what the row, as it was read, proves about this write.
-    fn proof(&self, found: &RowNow) -> WriteProof {
-        let RowNow::Present(row) = found else { return WriteProof::None };
+    pub(super) fn proof(&self, found: Option<&Row>) -> WriteProof {
+        let Some(row) = found else { return WriteProof::None };
         let id = Some(ValueRef::Guid(self.write.id));
         let is_own = self.leaves_id() && row.properties.get(WRITE_ID) == id && pending(row).is_none();
         let is_as_written = match &self.action {
@@ -95,7 +105,7 @@ impl Planned<'_> {
 }
 
 /// Checks whether a row has these properties and no others, in any order.
-pub(super) fn is_same(stored: &Properties, written: &Properties) -> bool {
+fn is_same(stored: &Properties, written: &Properties) -> bool {
     has_all(stored, written) && stored.iter().count() == written.iter().count()
 }
 

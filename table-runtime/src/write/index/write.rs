@@ -10,7 +10,7 @@ use std::{
 use table_model::{
     Lifecycle,
     unstable::{
-        entity::{PENDING, WRITE_ID},
+        entity::{KIND, PENDING, WRITE_ID, is_kind},
         layout::LayoutExt,
         lifecycle::Standing,
     },
@@ -276,6 +276,17 @@ impl Write {
     pub async fn make_way(&self, keys: &RowKeys, own: Option<Guid>) -> Result<EntityState> {
         let asked = Instant::now();
         let existing = self.exists(keys).await?;
+        self.make_way_of(existing, asked, keys, own).await
+    }
+
+    /// Makes way for an insert that found this, since the moment at which it asked for it.
+    pub async fn make_way_of(
+        &self,
+        existing: EntityState,
+        asked: Instant,
+        keys: &RowKeys,
+        own: Option<Guid>,
+    ) -> Result<EntityState> {
         let EntityState::Pending(attempt, _) = &existing else { return Ok(existing) };
         if own == Some(*attempt) {
             return Ok(existing);
@@ -295,14 +306,21 @@ impl Write {
     /// Returns the version of the committed entity.
     pub async fn committed_version(&self, keys: &RowKeys) -> Result<Option<ETag>> {
         let (table, RowKeys { partition_key, row_key }) = (self.schema.table(), keys);
-        let row = self.backend().get(table, partition_key, row_key, Some(&[PENDING])).await?;
-        Ok(row.filter(|row| pending(row).is_none()).map(|row| row.etag))
+        let select: &[_] = if self.schema.kind().is_some() { &[PENDING, KIND] } else { &[PENDING] };
+        let row = self.backend().get(table, partition_key, row_key, Some(select)).await?;
+        let is_own =
+            |row: &Row| self.schema.kind().is_none_or(|kind| is_kind(table, row.as_ref(), kind).unwrap_or(true));
+        Ok(row.filter(|row| pending(row).is_none() && is_own(row)).map(|row| row.etag))
     }
 
     /// Looks which of these rows of one partition exist. Costs one request if few other rows are located between them,
     /// and one more for each row that its page does not show.
     pub async fn existing(&self, keys: &[&RowKeys]) -> Result<Vec<EntityState>> {
-        let Some(first) = keys.first() else { return Ok(Vec::new()) };
+        let first = match keys {
+            [] => return Ok(Vec::new()),
+            [keys] => return Ok(vec![self.exists(keys).await?]),
+            [first, ..] => first,
+        };
         let row_keys: Vec<_> = keys.iter().map(|keys| &*keys.row_key).collect();
         let (table, select) = (self.table_of(first)?, Some(self.deciding_properties()));
         let shown = match several(self.backend(), table, &first.partition_key, &row_keys, select, limits::PAGE).await {

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use table_runtime::{
-    EntityGroup, Error, Stored, TableEntity, Tables, Value,
+    EntityGroup, Error, Stored, TableEntity, Tables, Transaction, Value,
     backend::{Action, IfMatch},
     row::{Properties, ValueRef},
 };
@@ -24,6 +24,7 @@ crate::conformance! {
     a_renewal_excludes_a_take_over
     bulk_inserts_take_the_places_of_expired_entities
     a_transaction_inserts_over_expired_entities
+    a_transaction_takes_values_of_expired_entities_that_are_no_members
     groups_hide_each_member_by_its_own_time
     a_time_of_another_type_is_an_error
     requests_do_not_grow
@@ -450,6 +451,50 @@ struct Pass {
     #[index(code, unique)]
     code: String,
     until: SystemTime,
+}
+
+async fn a_transaction_takes_values_of_expired_entities_that_are_no_members(store: &Store) -> Result<()> {
+    let (tables, time, requests) = clocked(store);
+    tables.create::<Pass>().await?;
+    let pass = |number, code: &str, until| Pass { id: 1, number, code: code.into(), until: at(until) };
+    let old: Vec<_> = (0..20).map(|number| pass(number, &format!("old{number}"), 10)).collect();
+    tables.insert_all(&old).await?;
+    time.set(at(10));
+    // The value of an expired member does not pass to another one, in whatever order.
+    let (over, heir) = (pass(1, "new", 90), pass(50, "old1", 90));
+    for transaction in
+        [tables.transaction().insert(&over).insert(&heir), tables.transaction().insert(&heir).insert(&over)]
+    {
+        let refused = transaction.commit().await;
+        let Err(Error::UniqueViolation(violation)) = refused else { panic!("{refused:?}") };
+        let keys = [&violation.entity, &violation.owner].map(|row| row.row_key.as_str());
+        assert_eq!(keys, ["0000000050", "0000000001"]);
+    }
+    assert_eq!(Pass::by_key(1).count(&tables).await?, 0);
+    assert!(Pass::by_code("new").get(&tables).await?.is_none());
+    // An insert in the place of a row that the transaction deletes has nothing in its way.
+    let (kept, again) = (pass(60, "kept", 90), pass(60, "again", 90));
+    tables.insert(&kept).await?;
+    let inserts = [pass(7, "y7", 90), pass(8, "y8", 90), pass(9, "y9", 90)];
+    let transaction = tables.transaction().remove(Pass::key(1, 60)).insert(&again);
+    inserts.iter().fold(transaction, Transaction::insert).commit().await?;
+    assert_eq!(Pass::by_code("again").get(&tables).await?.map(|pass| pass.number), Some(60));
+    assert_eq!(Pass::by_key(1).count(&tables).await?, 4);
+    let numbers = [7, 8, 9, 60].map(|number| Pass::key(1, number));
+    tables.remove_all(numbers).await?;
+    tables.insert_all((7..10).map(|number| pass(number, &format!("old{number}"), 5))).await?;
+    // That of another expired entity does, and all others are replaced.
+    let new: Vec<_> =
+        (1..20).map(|number| pass(number, &format!("new{number}"), 90)).chain([pass(50, "old0", 90)]).collect();
+    requests.take();
+    new.iter().fold(tables.transaction(), Transaction::insert).commit().await?;
+    let counts = requests.take();
+    let count = counts.executes + counts.gets + counts.queries;
+    assert!(count < 8 * new.len(), "{count} requests, and not the square of {}", new.len());
+    assert_eq!(Pass::by_key(1).count(&tables).await?, new.len());
+    assert_eq!(Pass::by_code("old0").get(&tables).await?.map(|pass| pass.number), Some(50));
+    assert_eq!(findings::<Pass>(store).await?, []);
+    Ok(())
 }
 
 /// The guide has these numbers.
