@@ -8,11 +8,14 @@
 //! A new user gets a token by mail and sets a password with it. A forgotten password is reset in the same way. A user
 //! has accounts, such as that of a shop, and an account has hints for its password, the newest first.
 //!
+//! The user and the token are in one partition, so one transaction writes both, although the address of the user is unique
+//! in all partitions: a new user always has a token, and a token that was used has set the password.
+//!
 //! | table | `PartitionKey` | `RowKey` | other properties | readers see it until |
 //! |---|---|---|---|---|
 //! | `Users` | the id | `user` | `Email`, `Password`: a salted hash, `Until` | `Until`, which is absent once there is a password |
 //! | `UsersByEmail` | the address, lower case | | `IndexedEntityId`, `WriteId` | its user expires |
-//! | `Tokens` | the user's id | `token` | `Hash`, `Until` | `Until`, or its use |
+//! | `Users` | the user's id | `token` | `Hash`, `Until` | `Until`, or its use |
 //! | `Sessions` | the user's id | a hash | `Until` | `Until`, which each request sets, or a new password |
 //! | `Accounts` | the user's id | `id-{id}` | `Name`, `Hint`: the latest, `Deleted` | `Deleted` is set, then only in the bin |
 //! | `Accounts` | the user's id | `name-{name, lower case}` | `IndexedEntityId`, `Deleted` | as its account |
@@ -61,9 +64,9 @@ pub(crate) struct User {
     until: Option<OffsetDateTime>,
 }
 
-/// The token with which a user may set a password. A user has one at most: the latest.
+/// The token with which a user may set a password. It is in the user's partition. A user has one at most: the latest.
 #[derive(TableEntity)]
-#[table(name = "Tokens", row = "token", expires = until)]
+#[table(name = "Users", row = "token", expires = until)]
 pub(crate) struct Token {
     #[partition_key]
     user: Uuid,
@@ -265,29 +268,33 @@ struct Address {
     email: String,
 }
 
-/// Reserves an address and sends a token to it. If the token is lost, the address is free in time.
+/// Reserves an address and sends a token to it. If the mail is lost, the address is free in time.
 async fn register(State(app): State<App>, Json(Address { email }): Json<Address>) -> Answer<StatusCode> {
     if !email.contains('@') {
         return Err(failure(StatusCode::UNPROCESSABLE_ENTITY, "it is no address"));
     }
-    let user = User { id: Uuid::new_v4(), email, password: None, until: Some((app.now)() + REGISTRATION) };
-    app.tables.insert(&user).await?;
-    send_token(&app, &user, REGISTRATION).await
+    let until = (app.now)() + REGISTRATION;
+    let user = User { id: Uuid::new_v4(), email, password: None, until: Some(until) };
+    let (token, text) = new_token(user.id, until);
+    app.tables.transaction().insert(&user).insert(&token).commit().await?;
+    (app.mail)(&user.email, &text);
+    Ok(StatusCode::ACCEPTED)
 }
 
 /// Sends a token to the address of a user. The answer for an unknown address is the same.
 async fn ask_for_reset(State(app): State<App>, Json(Address { email }): Json<Address>) -> Answer<StatusCode> {
-    match User::by_email(&email).get(&app.tables).await? {
-        Some(user) => send_token(&app, &user, RESET).await,
-        None => Ok(StatusCode::ACCEPTED),
+    if let Some(user) = User::by_email(&email).get(&app.tables).await? {
+        let (token, text) = new_token(user.id, (app.now)() + RESET);
+        app.tables.upsert(&token).await?;
+        (app.mail)(&user.email, &text);
     }
+    Ok(StatusCode::ACCEPTED)
 }
 
-async fn send_token(app: &App, user: &User, valid: Duration) -> Answer<StatusCode> {
-    let (secret, text) = Secret::new(user.id);
-    app.tables.upsert(&Token { user: user.id, hash: secret.hash, until: (app.now)() + valid }).await?;
-    (app.mail)(&user.email, &text);
-    Ok(StatusCode::ACCEPTED)
+/// Returns a new token, and its text.
+fn new_token(user: Uuid, until: OffsetDateTime) -> (Token, String) {
+    let (secret, text) = Secret::new(user);
+    (Token { user, hash: secret.hash, until }, text)
 }
 
 #[derive(Deserialize)]
@@ -304,16 +311,16 @@ async fn set_password(State(app): State<App>, Json(new): Json<NewPassword>) -> A
     let secret = Secret::parse(&new.token).ok_or_else(no_token)?;
     let token = Token::key(secret.user).get(&app.tables).await?.filter(|token| token.hash == secret.hash);
     let token = token.ok_or_else(no_token)?;
-    // Of two requests with one token, the one that deletes it goes on. After a crash, the user asks for another token.
-    match app.tables.delete(&token).await {
-        Err(Error::NotFound(_) | Error::ConditionNotMet(_)) => return Err(no_token()),
-        deleted => deleted?,
-    }
+    let mut user = User::key(secret.user).get(&app.tables).await?.ok_or_else(no_token)?;
     let argon2 = app.argon2.clone();
     let hash = blocking(move || argon2.hash_password(new.password.as_bytes()).map(|hash| hash.to_string())).await?;
     let hash = hash.map_err(|_| failure(StatusCode::INTERNAL_SERVER_ERROR, "the service has an error"))?;
-    let activate = |user: &mut User| (user.password, user.until) = (Some(hash.clone()), None);
-    app.tables.modify(User::key(secret.user), activate).await?.ok_or_else(no_token)?;
+    (user.password, user.until) = (Some(hash), None);
+    // Of two requests with one token, one sets its password.
+    match app.tables.transaction().delete(&token).update(&mut user).commit().await {
+        Err(Error::NotFound(_) | Error::ConditionNotMet(_)) => return Err(no_token()),
+        committed => committed?,
+    };
     Session::by_key(secret.user).delete_all(&app.tables).await?;
     Ok(StatusCode::NO_CONTENT)
 }
