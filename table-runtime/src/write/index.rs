@@ -128,7 +128,7 @@ mod schema;
 mod steps;
 mod write;
 
-pub(crate) use commit::InTheWay;
+pub(crate) use commit::Caller;
 pub(crate) use entity_write::{BegunWrite, EntityWrite, Verb};
 pub(crate) use execute::{WriteFailure, WrittenEntity, attempt, check, execute, execute_one};
 pub(crate) use leased::lifecycle_changed;

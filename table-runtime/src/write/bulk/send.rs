@@ -13,7 +13,7 @@ use table_store::{
 
 use crate::{
     client::pacing,
-    write::index::{BegunWrite, EntityState, InTheWay, WriteFailure, attempt, execute_one},
+    write::index::{BegunWrite, Caller, EntityState, WriteFailure, attempt, execute_one},
 };
 
 /// A write and its position in the input.
@@ -149,7 +149,7 @@ pub(super) async fn write_batch(writes: Writes) -> BatchOutcome {
     let outcome = BatchOutcome::default();
     let mut batch = Batch { outcome, parts: vec![writes], later: Vec::new(), delays: pacing::delays() };
     while let Some(part) = batch.next_part() {
-        let Err(WriteFailure { error, lost_race, .. }) = attempt(&part.writes, InTheWay::Report).await else {
+        let Err(WriteFailure { error, lost_race, .. }) = attempt(&part.writes, Caller::Bulk).await else {
             batch.outcome.written.extend(part.positions);
             continue;
         };

@@ -24,13 +24,14 @@ use super::{
 };
 use crate::client::pacing;
 
-/// What a commit does about a row in the way of an insert.
+/// Who commits writes of several entities.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum InTheWay {
-    /// It reads the row, and deletes it if it is a pending insert.
-    Look,
-    /// It leaves that to its caller.
-    Report,
+pub enum Caller {
+    /// The writes are one transaction of the user. A row in the way of an insert is read, and deleted if it is a pending
+    /// insert.
+    Transaction,
+    /// The writes were packed. Their caller sends them again without those that fail, and looks at a row in the way itself.
+    Bulk,
 }
 
 /// Executes the writes of entities of one partition, all or none. Returns the ETag of each entity; `None` if it was
@@ -38,7 +39,7 @@ pub enum InTheWay {
 ///
 /// # Errors
 /// Nothing was written, unless the error is [`Error::OutcomeUnknown`].
-pub async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec<Option<ETag>>> {
+pub async fn commit(planned: &[Planned<'_>], caller: Caller) -> Result<Vec<Option<ETag>>> {
     let Some(first) = planned.first() else { return Ok(Vec::new()) };
     let mut read = ReadRows::default();
     let mut delays = pacing::delays();
@@ -63,7 +64,7 @@ pub async fn commit(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec
             }
             Err(failed) => failed,
         };
-        if let Some(error) = examine(planned, &groups, failed, in_the_way, &mut read).await? {
+        if let Some(error) = examine(planned, &groups, failed, caller, &mut read).await? {
             first.write.pause(&mut delays, error).await?;
         }
     }
@@ -124,7 +125,7 @@ async fn examine(
     planned: &[Planned<'_>],
     groups: &[Group],
     FailedGroup { group: at, error }: FailedGroup,
-    in_the_way: InTheWay,
+    caller: Caller,
     read: &mut ReadRows,
 ) -> Result<Option<Error>> {
     let (Error::AlreadyExists(row) | Error::ConditionNotMet(row) | Error::NotFound(row)) = &error else {
@@ -135,7 +136,7 @@ async fn examine(
     if at == 0
         && let Some(own) = planned.iter().find(|entity| *entity.keys == keys)
     {
-        let looks = in_the_way == InTheWay::Look && !own.defers;
+        let looks = caller == Caller::Transaction && !own.defers;
         if looks
             && matches!(error, Error::AlreadyExists(_))
             && matches!(own.write.make_way(own.keys, None).await?, EntityState::None)

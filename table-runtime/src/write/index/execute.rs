@@ -7,7 +7,7 @@ use table_store::{ETag, Error, Properties, Result, backend::BoxFuture, error::Ou
 
 use super::{
     change::Planned,
-    commit::{self, InTheWay, commit},
+    commit::{self, Caller, commit},
     entity_write::{Before, BegunWrite, EntityWrite},
     members,
     steps::{Committed, execute_steps},
@@ -83,7 +83,7 @@ async fn execute_leaving(
 ) -> Result<Vec<WrittenEntity>, WriteFailure> {
     let mut delays = pacing::delays();
     loop {
-        let mut failure = match attempt(writes, InTheWay::Look).await {
+        let mut failure = match attempt(writes, Caller::Transaction).await {
             Ok(written) => return Ok(written),
             Err(failure) => failure,
         };
@@ -120,7 +120,7 @@ async fn execute_leaving(
 }
 
 /// Writes entities as [`execute`] does, once.
-pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<WrittenEntity>, WriteFailure> {
+pub async fn attempt(writes: &[BegunWrite], caller: Caller) -> Result<Vec<WrittenEntity>, WriteFailure> {
     writes.iter().try_for_each(BegunWrite::check_present)?;
     let before = make_room(writes, read(writes).await?).await?;
     let mut carried = Vec::with_capacity(writes.len());
@@ -130,7 +130,7 @@ pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<
     let planned = writes.iter().zip(&before).zip(&carried);
     let planned: Vec<_> =
         planned.map(|((write, before), carried)| write.plan(before.as_ref(), carried.as_deref())).collect();
-    let committed = match carry_out(&planned, in_the_way).await {
+    let committed = match carry_out(&planned, caller).await {
         Ok(committed) => committed,
         Err(failure) => {
             let error = recent(&planned, failure.error).await;
@@ -145,15 +145,15 @@ pub async fn attempt(writes: &[BegunWrite], in_the_way: InTheWay) -> Result<Vec<
 }
 
 /// Carries out planned writes, in steps if one of them has rows in other partitions.
-async fn carry_out(planned: &[Planned<'_>], in_the_way: InTheWay) -> Result<Vec<Committed>, WriteFailure> {
-    // Writes that were packed are no transaction of their caller. A value may pass between them.
-    if in_the_way == InTheWay::Look {
+async fn carry_out(planned: &[Planned<'_>], caller: Caller) -> Result<Vec<Committed>, WriteFailure> {
+    // A value may pass between writes that were packed.
+    if caller == Caller::Transaction {
         members::check(planned).await?;
     }
     if planned.iter().any(Planned::takes_steps) {
         return execute_steps(planned).await;
     }
-    let etags = commit(planned, in_the_way).await?;
+    let etags = commit(planned, caller).await?;
     Ok(etags.into_iter().map(|etag| Committed { etag, read: None }).collect())
 }
 
@@ -213,7 +213,7 @@ impl Write {
     pub(super) fn expire(&self, entity: EntityWrite) -> BoxFuture<'_, Result<bool>> {
         Box::pin(async move {
             let begun = entity.begin(self.with_new_id()?);
-            match attempt(slice::from_ref(&begun), InTheWay::Look).await.map_err(|failure| failure.error) {
+            match attempt(slice::from_ref(&begun), Caller::Transaction).await.map_err(|failure| failure.error) {
                 Ok(_) => Ok(true),
                 Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => Ok(false),
                 Err(error) => Err(error),

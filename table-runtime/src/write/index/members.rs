@@ -29,7 +29,6 @@ pub struct TransactionMember<'p> {
 }
 
 /// What must be stored so that the entity may still be committed.
-#[derive(Clone)]
 pub enum CommitCondition {
     /// Nothing.
     None,
@@ -75,11 +74,7 @@ impl<'p> TransactionMember<'p> {
 
     /// Returns the error of a member that lost a race. It names the entity that the caller writes, never an index row.
     pub async fn lost_race(&self) -> Error {
-        let row = self.planned.row_id().into();
-        match *self.condition.lock().await {
-            CommitCondition::Pending { .. } => Error::Aborted(row),
-            CommitCondition::None | CommitCondition::Version(_) => Error::ConditionNotMet(row),
-        }
+        self.condition.lock().await.lost_race(&self.planned)
     }
 
     /// Checks that the entity may still be committed.
@@ -87,8 +82,7 @@ impl<'p> TransactionMember<'p> {
         let condition = self.condition.lock().await;
         let found = self.planned.write.entity(self.planned.keys).await?;
         let is_kept = found.is_some_and(|found| condition.holds(&found));
-        drop(condition);
-        if is_kept { Ok(()) } else { Err(self.lost_race().await) }
+        if is_kept { Ok(()) } else { Err(condition.lost_race(&self.planned)) }
     }
 
     /// Makes sure that no other writer that has read this member can commit it. Another member calls it that wants a value
@@ -116,8 +110,7 @@ impl<'p> TransactionMember<'p> {
                 WriteAnswer::Lost(error) => write.pause(&mut delays, write.no_answer(*error)).await?,
             }
         }
-        drop(condition);
-        Err(self.lost_race().await)
+        Err(condition.lost_race(&self.planned))
     }
 }
 
@@ -127,6 +120,14 @@ impl CommitCondition {
             Self::None => true,
             Self::Pending { attempt, .. } => found.pending == Some(*attempt),
             Self::Version(etag) => found.row.etag == *etag,
+        }
+    }
+
+    fn lost_race(&self, planned: &Planned<'_>) -> Error {
+        let row = planned.row_id().into();
+        match self {
+            Self::Pending { .. } => Error::Aborted(row),
+            Self::None | Self::Version(_) => Error::ConditionNotMet(row),
         }
     }
 }

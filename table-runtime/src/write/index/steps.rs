@@ -17,7 +17,7 @@ use table_store::{
 use super::{
     change::Planned,
     claim::{OfMember, write_rows},
-    commit::{self, InTheWay, commit},
+    commit::{self, Caller, commit},
     execute::WriteFailure,
     leased::HeldLeases,
     lost::WriteProof,
@@ -232,7 +232,7 @@ async fn commit_members(members: &mut [TransactionMember<'_>]) -> Result<Vec<Com
     let error = loop {
         let pending = members.iter_mut().position(|member| member.attempt().is_some());
         let planned: Vec<_> = members.iter_mut().map(TransactionMember::committing).collect();
-        let failed = match (commit(&planned, InTheWay::Look).await, pending) {
+        let failed = match (commit(&planned, Caller::Transaction).await, pending) {
             (Ok(etags), _) => return Ok(committed(members, etags)),
             (Err(failed @ (Error::OutcomeUnknown(_) | Error::ConditionNotMet(_) | Error::NotFound(_))), Some(_))
                 if !planned[0].write.gave_up() =>
