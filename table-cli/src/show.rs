@@ -67,6 +67,7 @@ fn identified(inventory: &Inventory, row: &TableRow) -> (String, String) {
     let timestamp = table_runtime::Ticks::UNIX_EPOCH;
     let stored = RowRef { partition_key, row_key, properties, etag: &etag, timestamp };
     match inventory.identify(&row.table, stored) {
+        None if inventory.is_event(&row.table, row_key) => ("event".to_owned(), String::new()),
         None => ("?".to_owned(), String::new()),
         Some(found) if found.layout.index.is_some() => {
             (format!("{} by {}", found.entity.name, found.layout.name), found.to_string())

@@ -103,6 +103,10 @@ fn check(entity: &RecordedEntity, sweep: &Sweep) -> Result<(), Failure> {
     if let Some(place) = &entity.moved {
         return Err(Failure::input(format!("{name} was moved to {place}; sweep the entity there")));
     }
+    if entity.events.is_some() {
+        let hint = "run `tables.sweep` in a program that has the entity's type";
+        return Err(Failure::input(format!("{name} records events, which this command cannot; {hint}")));
+    }
     if sweep.deleted_before.is_some() && entity.soft_delete.is_none() {
         return Err(Failure::input(format!("{name} is recorded without `soft_delete`, so it has no bin")));
     }

@@ -480,6 +480,16 @@ impl Keys {
         None
     }
 
+    /// Takes `events` or `events(copy)`. Returns its place, and true if the events have a copy of the entity.
+    pub(crate) fn events(&mut self, errors: &mut Errors) -> Option<(Span, bool)> {
+        let meta = self.take("events", errors)?;
+        let copy = inner(&meta);
+        if !matches!(meta, Meta::Path(_)) && copy.as_deref() != Some("copy") {
+            errors.on(&meta, "write `events`, or `events(copy)` for events that have the entity as it was written");
+        }
+        Some((meta.path().span(), copy.is_some()))
+    }
+
     /// Takes a key with a list in parentheses.
     pub(crate) fn list(&mut self, key: &'static str, errors: &mut Errors) -> Option<List> {
         match self.take(key, errors)? {

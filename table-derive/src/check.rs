@@ -1,5 +1,6 @@
 //! The rules, one function each. They run on a model that was read without errors.
 
+mod events;
 mod indexes;
 mod keys;
 mod large;
@@ -20,4 +21,5 @@ pub(crate) fn check(entity: &Entity, errors: &mut Errors) {
     indexes::check(entity, errors);
     slice::check(entity, errors);
     lifecycle::check(entity, errors);
+    events::check(entity, errors);
 }

@@ -84,6 +84,7 @@ pub(crate) fn table_entity(input: &DeriveInput, entity: Option<&Entity>, errors:
             impl #parameters #t::AllowScan for #ident #arguments #clause {}
             impl #parameters #t::Sliced for #ident #arguments #shared {}
             impl #parameters #t::Sweepable for #ident #arguments #shared {}
+            impl #parameters #t::HasEvents for #ident #arguments #shared {}
             impl #parameters #t::SoftDelete for #ident #arguments #shared {
                 fn set_deleted(&mut self, _: #t::Option<#t::ValueRef<'_>>) -> #t::SetTime {
                     ::core::unreachable!()

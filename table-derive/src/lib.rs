@@ -69,7 +69,7 @@ use crate::{
 /// # On the struct
 /// | attribute | meaning |
 /// |---|---|
-/// | `#[table(name = "Posts")]` | the table; the default is the name of the struct; not `TableLayouts`, where `create` keeps its records |
+/// | `#[table(name = "Posts")]` | the table; the default is the name of the struct; not `TableLayouts`, where `create` keeps its records, and not `TableEvents` |
 /// | `#[table(partition = "all")]`, `#[table(row = "details")]` | a constant key, if no field provides the key |
 /// | `#[table(rename_all = "PascalCase")]` | the style of property names, one of serde's; the default is `PascalCase` |
 /// | `#[table(kind)]`, `#[table(kind = "Expense")]` | writes a property `EntityType`, so that several entities can share a table; keys are kept apart by prefixes, see below |
@@ -83,6 +83,7 @@ use crate::{
 /// | `#[table(deny_unknown)]` | a row with properties that the struct does not know is an error when it is read; without it, `update` and `merge` keep them |
 /// | `#[table(expires = until)]` | from the time in this field on, the entity is absent for every read, and `insert` takes its place: see below |
 /// | `#[table(soft_delete = deleted)]` | `Tables::soft_delete` puts the entity into a bin: it sets this field and hides the entity from reads; `remove` still deletes for good: see below |
+/// | `#[table(events)]`, `#[table(events(copy))]` | each committed write of the entity records an event in the same transaction; with `copy`, the event has the entity as it was written: see the page *Events* of the guide |
 /// | `#[table(allow_scan)]` | allows `scan()` to compile |
 /// | `#[table(rename(key = "point"))]` | another name for `key`, `by_key`, `by_partitions` or `scan`, if the type has a function of that name already |
 /// | `#[table(crate = path)]` | the path of `table_runtime` |

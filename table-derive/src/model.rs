@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `entity` | the struct |
 //! | `layout` | the primary key or an index, as one table with two keys |
+//! | `events` | `#[table(events)]` |
 //! | `index` | `#[index(…)]` |
 //! | `lifecycle` | `#[table(expires = …, soft_delete = …)]` |
 //! | `slice` | `#[table(slice = …)]` |
@@ -16,6 +17,7 @@
 //! | `key` | `#[partition_key(…)]` and `#[row_key(…)]` |
 
 mod entity;
+mod events;
 mod field;
 mod functions;
 mod index;

@@ -139,6 +139,8 @@ pub const KIND: &str = "EntityType";
 pub const PENDING: &str = "IndexPending";
 /// Property that identifies the write that wrote the row.
 pub const WRITE_ID: &str = "WriteId";
+/// Property of an entity whose writes record events: the ticks of the last one.
+pub const EVENT_AT: &str = "EventAt";
 
 /// Returns the two keys of an entity's row in its table.
 pub fn keys(entity: &dyn WriteEntity) -> Result<RowKeys, Box<KeyError>> {
@@ -230,6 +232,14 @@ pub fn index_properties(
     Ok(properties)
 }
 
+/// Returns the properties by which an event leads to the entity.
+pub fn event_pointer(entity: &dyn WriteEntity, keys: &RowKeys) -> Result<Properties> {
+    let (info, mut pointer) = (entity.info(), Properties::with_capacity(64));
+    let table = &info.layouts[0].table;
+    entity.write_index_properties(info.layouts.len(), &mut PropertyWriter::new(table, keys, &mut pointer))?;
+    Ok(pointer)
+}
+
 /// A row that an entity had when it was loaded, with the parts that a later write needs.
 #[derive(Clone, Debug)]
 pub struct LoadedRow {
@@ -272,6 +282,7 @@ pub fn is_known(info: &EntityInfo, name: &str) -> bool {
         WRITE_ID => true,
         KIND if info.kind().is_some() => true,
         VERSION if info.version > 1 => true,
+        EVENT_AT if info.events.is_some() => true,
         name => has_property(info.fields, name),
     }
 }

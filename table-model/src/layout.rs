@@ -25,14 +25,14 @@ pub use apart::told_apart;
 pub use baseline::Baseline;
 pub use change::{Aspect, ComparedFields, LayoutChange, TypeEffect, changed_aspects, diff};
 pub use collision::KeyPattern;
-pub use const_str::same_names;
+pub use const_str::{items, same_names, text};
 pub use default::defaults;
 pub use encoding::{Encoding, is_lossy, lossy_layouts};
 pub use ext::{LayoutExt, includes, of_row};
 pub use group::{Member, check_member};
 pub use info::{
-    AsRead, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PartType, PropertyInfo, Scope, StoredField,
-    TypeName, WhenField, WhenInfo, table,
+    AsRead, EventContent, Example, Holds, IndexInfo, Layout, LayoutInfo, PartInfo, PartType, PropertyInfo, Scope,
+    StoredField, TypeName, WhenField, WhenInfo, table,
 };
 pub use lifecycle::{Lifecycle, is_always_there, is_optional_time, is_time};
 pub use recorded::{ReadLayout, fields_of_properties, is_in_key, recorded, with_properties};

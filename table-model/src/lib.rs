@@ -9,6 +9,7 @@ mod codec;
 mod column;
 pub mod cost;
 mod entity;
+mod event;
 mod foreign;
 #[doc(hidden)]
 pub mod hints;
@@ -26,11 +27,12 @@ pub use column::{
     Settable, Unfiltered,
 };
 pub use entity::{AllowScan, FromOlder, Shared, TableEntity};
+pub use event::{EventChange, HasEvents};
 pub use indexable::{Each, Indexable};
 pub use key::KeyPart;
 pub use layout::{
-    Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, PartInfo, PropertyInfo, Scope, Slice, SliceInfo, SliceUnit,
-    StoredField, WhenField, WhenInfo,
+    EventContent, Holds, IndexInfo, Layout, LayoutInfo, Lifecycle, PartInfo, PropertyInfo, Scope, Slice, SliceInfo,
+    SliceUnit, StoredField, WhenField, WhenInfo,
 };
 pub use lifecycle::{HasBin, SoftDelete, Sweepable};
 pub use property::Property;
@@ -59,10 +61,17 @@ pub mod unstable {
 
     pub mod entity {
         pub use crate::entity::{
-            Carried, EntityInfo, KIND, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown, VERSION,
-            WRITE_ID, WriteEntity, attempt, check_keys, check_older, check_unread, check_version, element_keys,
-            index_properties, is_kind, is_known, is_own, is_pending, keys, keys_in, loaded_rows, newer_version,
-            owner_part, properties, read_older, version_value,
+            Carried, EVENT_AT, EntityInfo, KIND, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown,
+            VERSION, WRITE_ID, WriteEntity, attempt, check_keys, check_older, check_unread, check_version,
+            element_keys, event_pointer, index_properties, is_kind, is_known, is_own, is_pending, keys, keys_in,
+            loaded_rows, newer_version, owner_part, properties, read_older, version_value,
+        };
+    }
+
+    pub mod event {
+        pub use crate::event::{
+            ATTEMPTS, CHANGE, EVENT_KIND, EVENTS, EventKey, MARKS, check_mark, is_copied, is_event, last_event,
+            mark_keys, may_be_key,
         };
     }
 

@@ -53,6 +53,7 @@
 //! | read | [queries](guide::queries), [pages](guide::paging) | [`Rows`], [`Point`], [`Projection`](derive@Projection), [`cost`], [`Explain`] |
 //! | write | [writes](guide::writing), [bulk loads](guide::bulk_loads) | [`Tables`]: all verbs; [`Transaction`], [`Bulk`] |
 //! | let entities expire, keep a bin | [expiry and the bin](guide::lifecycle) | [`Tables::sweep`], [`Tables::soft_delete`], [`Tables::restore`] |
+//! | react to writes | [events](guide::events) | [`TableEntity`](derive@TableEntity): `events`; [`Tables::require_events`] |
 //! | answer with errors | [pages of a web API](guide::paging) | [`Error`], [`Error::status`] |
 //! | change a struct that has rows | [changes](guide::changing_a_struct), [versions](guide::versions) | [`Tables::create`], [`Tables::backfill`], [`Tables::migrate`], [`assert_layout!`] |
 //! | keep a store healthy | [repair](guide::repair) | [`Tables::verify`], [`Tables::repair`] |
@@ -142,8 +143,8 @@ pub mod row {
 pub mod layout {
     #[doc(inline)]
     pub use table_model::{
-        Holds, IndexInfo, LayoutInfo, Lifecycle, PartInfo, PropertyInfo, Scope, SliceInfo, SliceUnit, StoredField,
-        WhenField, WhenInfo,
+        EventContent, Holds, IndexInfo, LayoutInfo, Lifecycle, PartInfo, PropertyInfo, Scope, SliceInfo, SliceUnit,
+        StoredField, WhenField, WhenInfo,
     };
     #[doc(inline)]
     pub use table_store::PropertyType;
@@ -184,6 +185,12 @@ pub mod jobs {
             Repair, Repaired, Resumable, Sharded, Sweep, Swept, Verified, VerifiedSample, Verify,
         },
     };
+}
+
+/// The events that writes of an entity with `#[table(events)]` record.
+pub mod events {
+    #[doc(inline)]
+    pub use table_model::EventChange;
 }
 
 /// What [`Tables::migrate`] and [`Tables::drop_moved`] return.
@@ -244,8 +251,8 @@ pub mod types {
     };
     #[doc(inline)]
     pub use table_model::{
-        AllowScan, Certain, Each, Filterable, Free, FromOlder, HasBin, HasEquality, HasOrder, InKey, Indexable,
-        Indexed, Nameable, Settable, Shared, SoftDelete, Sweepable, Unfiltered,
+        AllowScan, Certain, Each, Filterable, Free, FromOlder, HasBin, HasEquality, HasEvents, HasOrder, InKey,
+        Indexable, Indexed, Nameable, Settable, Shared, SoftDelete, Sweepable, Unfiltered,
         property::{
             Bytes, Defaulted, DisplayText, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape,
             Single, SkippedField, Store,
@@ -293,9 +300,9 @@ pub mod __private {
         },
     };
     pub use table_model::{
-        AllowScan, Column, Each, Filter, Free, HasBin, Holds, InKey, IndexInfo, Indexable, Indexed, KeyPart, Layout,
-        LayoutInfo, Lifecycle, PartInfo, Property, PropertyInfo, Scope, Slice, SliceInfo, SliceUnit, SoftDelete,
-        StoredField, Sweepable, TableEntity, Unfiltered, WhenField, WhenInfo, cost,
+        AllowScan, Column, Each, EventContent, Filter, Free, HasBin, HasEvents, Holds, InKey, IndexInfo, Indexable,
+        Indexed, KeyPart, Layout, LayoutInfo, Lifecycle, PartInfo, Property, PropertyInfo, Scope, Slice, SliceInfo,
+        SliceUnit, SoftDelete, StoredField, Sweepable, TableEntity, Unfiltered, WhenField, WhenInfo, cost,
         key::{
             Decode, Encode, First, Fits, Hash, Kind, Lossless, Lossy, Lowercase, Pad, Plain, Raw, Reverse, ReverseTime,
             Scale, Separated, Time, Uppercase, kind,

@@ -24,6 +24,7 @@ pub mod reporting;
 pub mod scripted;
 pub mod stores;
 pub mod subjects;
+pub mod told;
 pub mod traced;
 pub mod turns;
 

@@ -562,3 +562,10 @@ local! {
 local! {
     "The same, which expires and has a bin." brief "Brief" [write_id, expires = until, soft_delete = deleted] expires
 }
+mixed! {
+    "The same as `mixed`, whose writes record events." logged "Logged" [events(copy)] lasts
+}
+local! {
+    "The same as `brief`, whose writes record events."
+    told "Told" [write_id, events(copy), expires = until, soft_delete = deleted] expires
+}

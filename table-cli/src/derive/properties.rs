@@ -6,11 +6,12 @@ use table_runtime::{row::ValueRef, transfer::TableRow};
 
 /// Properties that the attributes of the struct write, and that of a pending insert, which no struct can have, and their
 /// types. With another type, they are another program's.
-pub(super) const OWN: [(&str, &str); 4] = [
+pub(super) const OWN: [(&str, &str); 5] = [
     ("EntityType", "Edm.String"),
     ("EntityVersion", "Edm.Int32"),
     ("WriteId", "Edm.Guid"),
     ("IndexPending", "Edm.Guid"),
+    ("EventAt", "Edm.Int64"),
 ];
 
 /// A property of some rows.

@@ -7,7 +7,7 @@ use std::{
 
 use table_runtime::{
     inventory::{Inventory, LayoutState, RecordedEntity},
-    layout::{Holds, IndexInfo, LayoutInfo, PartInfo, Scope, StoredField},
+    layout::{EventContent, Holds, IndexInfo, LayoutInfo, PartInfo, Scope, StoredField},
     row::ValueRef,
     transfer::TableRow,
 };
@@ -423,6 +423,11 @@ impl Fields {
             if let Some(field) = property.as_deref().and_then(|property| self.ident_of(property)) {
                 options.push(format!("{option} = {field}"));
             }
+        }
+        match entity.events {
+            Some(EventContent::Copy) => options.push("events(copy)".to_owned()),
+            Some(_) => options.push("events".to_owned()),
+            None => {}
         }
         if rows.iter().any(|row| row.properties.get("WriteId").is_some()) {
             options.push("write_id".to_owned());

@@ -20,11 +20,12 @@ pub(super) fn begins_table_name(name: &str) -> bool {
         && name.chars().all(|other| other.is_ascii_alphanumeric())
 }
 
-/// Reports the name of the runtime's own table. The service ignores the case of table names.
+/// Reports the names of the runtime's own tables. The service ignores the case of table names.
 pub(super) fn table_is_not_reserved(table: &Text, help: &str, errors: &mut Errors) {
     let Text { value, span } = table;
-    if value.eq_ignore_ascii_case("TableLayouts") {
-        errors.at(*span, format_args!("`{value}` is reserved for the layouts that `create` records\nhelp: {help}"));
+    let of = [("TableLayouts", "the layouts that `create` records"), ("TableEvents", "the marks of events")];
+    if let Some((_, what)) = of.into_iter().find(|(name, _)| value.eq_ignore_ascii_case(name)) {
+        errors.at(*span, format_args!("`{value}` is reserved for {what}\nhelp: {help}"));
     }
 }
 
@@ -40,7 +41,7 @@ pub(super) fn is_long_property_name(name: &str) -> bool {
 }
 
 /// Properties that rows have besides those of fields: the name, the entities whose rows have it, and what it is for.
-pub(super) const RESERVED: [(&str, fn(&Entity) -> bool, &str); 8] = [
+pub(super) const RESERVED: [(&str, fn(&Entity) -> bool, &str); 12] = [
     ("PartitionKey", |_| true, "is the row's own key"),
     ("RowKey", |_| true, "is the row's own key"),
     ("Timestamp", |_| true, "is the time of the row's last write, which the service sets"),
@@ -50,6 +51,10 @@ pub(super) const RESERVED: [(&str, fn(&Entity) -> bool, &str); 8] = [
     ("WriteId", |entity| entity.write_id, "stores the `write_id`"),
     // Cross-partition index rows have it even if the entity does not.
     ("WriteId", |entity| entity.indexes.iter().any(Index::is_cross_partition), "identifies the writes of index rows"),
+    ("EventAt", |entity| entity.events.is_some(), "is the time of the last event"),
+    ("EventChange", |entity| entity.events.is_some(), "says what an event is about"),
+    ("EventKind", |entity| entity.events.is_some(), "is the `kind` in an event"),
+    ("EventAttempts", |entity| entity.events.is_some(), "counts the attempts to deliver an event"),
 ];
 
 /// Reports a prefix that is empty or that keys cannot contain. A prefix is stored without escapes.

@@ -41,6 +41,12 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
             impl #parameters #t::Sweepable for #ident #arguments #bounds {}
         }
     });
+    let has_events = context.entity.events.as_ref().map(|_| {
+        quote! {
+            #[automatically_derived]
+            impl #parameters #t::HasEvents for #ident #arguments #bounds {}
+        }
+    });
     let [partition, row] = [(&context.entity.partition, quote!(())), (&context.entity.row, quote!(#t::Primary))]
         .map(|(key, end)| context.part_list(&key.parts, &end));
     quote! {
@@ -49,6 +55,7 @@ pub(super) fn markers(context: &Context<'_>) -> TokenStream {
         #soft_delete
         #from_stored
         #sweepable
+        #has_events
         #[automatically_derived]
         impl #parameters #t::Keyed<#partition, #row> for #ident #arguments #bounds {}
     }
@@ -155,6 +162,14 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
     let (index_value, element_keys) = (indexes::index_value(context), indexes::element_keys(context));
     let read_older = read_older(context);
     let lifecycle = lifecycle(context);
+    let events = option(entity.events.as_ref().map(|events| {
+        let holds = if events.copy { quote!(Copy) } else { quote!(Key) };
+        quote!(#t::EventContent::#holds)
+    }));
+    let event_rows = option(entity.events().map(|events| {
+        let layout = self::layout(context, events);
+        quote!(&#layout)
+    }));
     let older = option(entity.from.as_ref().map(|from| {
         let function = context.runtime.at(from.span());
         quote_spanned!(from.span()=> <#from as #function::TableEntity>::INFO)
@@ -170,12 +185,14 @@ pub(super) fn table_entity(context: &Context<'_>) -> TokenStream {
                     write_id: #write_id,
                     version: #version,
                     lifecycle: #lifecycle,
+                    events: #events,
                 },
                 struct_name: #name,
                 was: #was,
                 skip_newer: #skip_newer,
                 deny_unknown: #deny_unknown,
                 older: #older,
+                event_rows: #event_rows,
                 owner_part: #t::owner_part::<Self>,
             };
             type Columns = #columns #arguments;

@@ -5,6 +5,7 @@ use quote::ToTokens as _;
 use syn::{Data, DeriveInput, Fields, Generics, Ident, Path, Visibility, ext::IdentExt as _};
 
 use super::{
+    events::Events,
     field::{Field, FieldPath, Property, Storage},
     functions::Functions,
     index::{Base, Index},
@@ -46,6 +47,7 @@ pub(crate) struct Entity {
     pub(crate) from: Option<Path>,
     pub(crate) skip_newer: bool,
     pub(crate) lifecycle: Lifecycle,
+    pub(crate) events: Option<Events>,
     pub(crate) functions: Functions,
     pub(crate) separator: Option<Text>,
     pub(crate) slice: Option<Slice>,
@@ -115,6 +117,7 @@ impl Entity {
         let skip_newer = keys.flag("skip_newer", errors).is_some();
         let times = [("expires", "until"), ("soft_delete", "deleted")]
             .map(|(key, example)| keys.field_path(key, example, errors));
+        let events = keys.events(errors);
         let functions = Functions::read(&mut keys, |ident| has_field(input, ident), errors);
         functions.check_scan(allow_scan, errors);
         keys.finish(errors);
@@ -135,6 +138,7 @@ impl Entity {
             from,
             skip_newer,
             lifecycle: Lifecycle::default(),
+            events: None,
             functions,
             separator,
             slice: None,
@@ -170,6 +174,7 @@ impl Entity {
         }
         entity.fields.extend(parts);
         entity.prefix_own_rows();
+        entity.events = events.map(|(span, copy)| Events::new(entity.base(), span, copy));
         if owns_data {
             entity.refuse_types(errors);
         }
@@ -318,11 +323,18 @@ impl Entity {
 
     /// Returns the primary key, then every index.
     pub(crate) fn layouts(&self) -> impl Iterator<Item = Layout<'_>> {
-        let indexes = self.indexes.iter().enumerate().map(|(at, index)| {
-            let Index { table, partition, row, .. } = index;
-            Layout { number: at + 1, table, partition, row, index: Some(index) }
-        });
+        let indexes = self.indexes.iter().enumerate().map(|(at, index)| index.layout(at + 1));
         std::iter::once(self.primary()).chain(indexes)
+    }
+
+    /// Returns the layouts whose rows lead to the entity: every index, then the events.
+    pub(crate) fn pointers(&self) -> impl Iterator<Item = Layout<'_>> {
+        self.layouts().skip(1).chain(self.events())
+    }
+
+    /// Returns the layout of the entity's events.
+    pub(crate) fn events(&self) -> Option<Layout<'_>> {
+        self.events.as_ref().map(|events| events.rows.layout(self.indexes.len() + 1))
     }
 
     /// Returns a part of the primary key by its number over both keys.
@@ -395,7 +407,8 @@ impl Entity {
 
     /// Returns the number of properties that are not those of fields.
     pub(crate) fn own_properties(&self) -> usize {
-        [self.kind.is_some(), self.write_id, self.version.is_some()].into_iter().map(usize::from).sum()
+        let has = [self.kind.is_some(), self.write_id, self.version.is_some(), self.events.is_some()];
+        has.into_iter().map(usize::from).sum()
     }
 
     /// Returns the fields that are stored as properties, in order.

@@ -6,6 +6,7 @@ use syn::Ident;
 use super::{
     field::{Field, FieldRef, Storage, Strategy},
     key::{Key, Part},
+    layout::Layout,
     lifecycle::Lifecycle,
     refused,
 };
@@ -213,6 +214,32 @@ impl Index {
             rename_pointer(base, &name, &mut pointer, list.is_some(), &renames, errors);
         }
         Some(Self { name, scope, table, unique, copy, list, include, when, partition, row, missing, pointer })
+    }
+
+    /// Returns the layout of the rows, which has this number among those of the entity.
+    pub(super) const fn layout(&self, number: usize) -> Layout<'_> {
+        let Self { table, partition, row, .. } = self;
+        Layout { number, table, partition, row, index: Some(self) }
+    }
+
+    /// Returns rows in the entity's partition whose keys contain no part of its row key.
+    pub(super) fn of_prefix(base: Base<'_>, name: &Text, prefix: Text) -> Self {
+        let (partition, row) = (base.partition.clone(), Key { prefix: Some(prefix), ..Key::default() });
+        let missing = missing_parts(base, Scope::SamePartition, &partition, &row);
+        Self {
+            name: name.clone(),
+            scope: Scope::SamePartition,
+            table: base.table.clone(),
+            unique: None,
+            copy: None,
+            list: None,
+            include: None,
+            when: None,
+            pointer: pointer(base, name, &missing),
+            partition,
+            row,
+            missing,
+        }
     }
 
     /// Returns true if the rows are in other partitions than the entity.

@@ -101,6 +101,20 @@ fn lifecycle() {
 }
 
 #[test]
+fn events() {
+    snapshot!(pretty(crate::table_entity(&parse_quote! {
+        #[table(name = "Orders", events(copy))]
+        pub struct Order {
+            #[partition_key]
+            shop: String,
+            #[row_key]
+            number: u32,
+            total: i64,
+        }
+    })));
+}
+
+#[test]
 fn versions() {
     snapshot!(pretty(crate::table_entity(&parse_quote! {
         #[table(name = "Articles", version = 3, from = old::ArticleV2, skip_newer, deny_unknown)]

@@ -40,6 +40,8 @@ fn wrong_table_attributes_are_reported() {
     on_struct! {
         table(ttl = 3600) => "write `expires = field`";
         table(deleted_at = "x") => "write `soft_delete = field`";
+        table(events = "copy") => "write `events`, or `events(copy)`";
+        table(outbox) => "write `events`: each committed write records an event";
         table(separator = '_') => "write `separator = \"_\"`";
         table(nam = "Posts") => "unknown key `nam`; did you mean `name`?";
         table(alow_scan) => "did you mean `allow_scan`?";
@@ -77,6 +79,7 @@ fn wrong_table_attributes_are_reported() {
         table(name = "blog_posts") => "is not a valid table name";
         table(name = "1posts") => "is not a valid table name";
         table(name = "tables") => "is not a valid table name";
+        table(name = "tableevents") => "`tableevents` is reserved for the marks of events";
         table(name = "TableLayouts") => "`TableLayouts` is reserved for the layouts that `create` records";
         table(name = "tablelayouts") => "help: write another `#[table(name = \"…\")]` on the struct";
         table(rename_all = "kebab-case") => "write `rename_all = \"snake_case\"`";
@@ -289,6 +292,43 @@ fn wrong_properties_are_reported() {
             }
         ),
         "`WriteId` stores the `write_id`",
+    );
+    refuses(
+        &parse_quote!(
+            #[table(events)]
+            struct Post {
+                #[partition_key]
+                #[row_key]
+                a: u8,
+                event_at: u8,
+            }
+        ),
+        "`EventAt` is the time of the last event",
+    );
+    refuses(
+        &parse_quote!(
+            #[table(events, separator = "_")]
+            struct Post {
+                #[partition_key]
+                a: u8,
+                #[row_key]
+                b: String,
+            }
+        ),
+        "remove `separator`, or `events`",
+    );
+    refuses(
+        &parse_quote!(
+            #[table(events(copy))]
+            struct Post {
+                #[partition_key]
+                a: u8,
+                #[row_key]
+                b: String,
+                indexed_entity_b: String,
+            }
+        ),
+        "`IndexedEntityB` is the key field `b` in an event with a copy",
     );
     refuses(
         &parse_quote!(

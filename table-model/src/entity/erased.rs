@@ -11,7 +11,7 @@ use super::TableEntity;
 use crate::{
     codec::{OwnerReader, PropertyWriter, owner_keys},
     key::KeyWriter,
-    layout::{Layout, RowShape},
+    layout::{Layout, LayoutInfo, RowShape},
 };
 
 /// What is known of an entity's type. The derive writes it.
@@ -29,6 +29,8 @@ pub struct EntityInfo {
     pub deny_unknown: bool,
     /// The struct of `#[table(from = …)]`, which reads rows of older versions.
     pub older: Option<&'static Self>,
+    /// Description of the rows of events, which lead to the entity as those of an index do, if writes record events.
+    pub event_rows: Option<&'static LayoutInfo>,
     /// [`TableEntity::owner_part`].
     pub owner_part: fn(usize, &mut OwnerReader<'_>) -> Result<()>,
 }
@@ -49,6 +51,7 @@ impl EntityInfo {
             skip_newer: false,
             deny_unknown: false,
             older: None,
+            event_rows: None,
             owner_part: |_, _| Ok(()),
         }
     }
@@ -62,6 +65,16 @@ impl EntityInfo {
     pub fn owner(&self, layout: usize, row: RowRef<'_>) -> Result<RowKeys> {
         let (primary, index) = (&self.layouts[0], &self.layouts[layout]);
         owner_keys(primary, index, self.owner_part, row)
+    }
+
+    /// Returns the two keys of the entity to which an event belongs; `None` if writes of the entity record none.
+    pub fn owner_of_event(&self, row: RowRef<'_>) -> Result<Option<RowKeys>> {
+        let owner = |rows: &'static LayoutInfo| {
+            // The rest of the key has nothing of the entity's key.
+            let row = RowRef { row_key: &rows.row_prefix, ..row };
+            owner_keys(&self.layouts[0], rows, self.owner_part, row)
+        };
+        self.event_rows.map(owner).transpose()
     }
 }
 

@@ -12,7 +12,8 @@ use table_store::{
 };
 
 use super::{
-    Carried, EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, attempt, is_own, is_pending, loaded_rows,
+    Carried, EVENT_AT, EntityInfo, KIND, PENDING, Unknown, WRITE_ID, WriteEntity, attempt, is_own, is_pending,
+    loaded_rows,
 };
 use crate::{
     codec::{EntityReader, damaged, seek},
@@ -114,6 +115,9 @@ impl<'a> StoredRow<'a> {
         if const { E::INFO.layout.write_id } {
             reader.skip(WRITE_ID)?;
         }
+        if const { E::INFO.layout.events.is_some() } {
+            reader.skip(EVENT_AT)?;
+        }
         let (unknown, is_pending) =
             if reader.is_read_whole() { (None, false) } else { self.rest(E::INFO, &mut reader)? };
         give(entity, unknown, is_pending);
@@ -171,7 +175,9 @@ impl<'a> StoredRow<'a> {
         if let Some(newer) = self.is_newer(info, unknown.as_ref()) {
             return Err(newer);
         }
-        let denied = || unknown.iter().filter(|(name, value)| !is_own(info, name, *value));
+        // Programs without events go on beside those that record them.
+        let is_denied = |(name, value): &(&str, ValueRef<'_>)| !is_own(info, name, *value) && *name != EVENT_AT;
+        let denied = || unknown.iter().filter(is_denied);
         if info.deny_unknown && denied().next().is_some() {
             let properties = denied().map(|(name, _)| name.to_owned()).collect();
             return Err(Box::new(UnknownPropertiesError::new(self.row.id(self.table), properties)).into());

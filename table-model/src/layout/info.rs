@@ -572,6 +572,19 @@ pub struct Layout {
     /// The times that hide the entity from readers.
     #[serde(skip_serializing_if = "Lifecycle::is_none")]
     pub lifecycle: Lifecycle<'static>,
+    /// What the events of the entity hold; `None` if its writes record none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventContent>,
+}
+
+/// What an event holds besides the key of its entity: `#[table(events)]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventContent {
+    /// Nothing.
+    Key,
+    /// The entity as it was written, and of a deletion, as it was: `events(copy)`.
+    Copy,
 }
 
 /// Writes the stored properties of fields.
@@ -593,7 +606,7 @@ impl Layout {
     /// Returns the description of an entity without layouts.
     pub(crate) const fn empty(entity: &'static str) -> Self {
         let lifecycle = Lifecycle::NONE;
-        Self { entity, layouts: &[], fields: &[], write_id: false, version: 1, lifecycle }
+        Self { entity, layouts: &[], fields: &[], write_id: false, version: 1, lifecycle, events: None }
     }
 
     /// Returns the value of the property `EntityType`, if there is one.
@@ -652,13 +665,19 @@ impl fmt::Display for Layout {
         }
         let own = self.kind().map(|_| "EntityType").into_iter().chain(self.write_id.then_some("WriteId"));
         let own = own.chain((!is_first(&self.version)).then_some("EntityVersion"));
+        let own = own.chain(self.events.map(|_| "EventAt"));
         let names: Vec<_> = self.properties().map(|property| property.name).chain(own).collect();
         writeln!(f, "  properties: {}", names.join(", "))?;
         let Lifecycle { expires, soft_delete } = self.lifecycle;
         if let Some(expires) = expires {
             writeln!(f, "  expires: from {expires} on")?;
         }
-        soft_delete.map_or(Ok(()), |deleted| writeln!(f, "  in the bin: with {deleted}"))
+        soft_delete.map_or(Ok(()), |deleted| writeln!(f, "  in the bin: with {deleted}"))?;
+        match self.events {
+            None => Ok(()),
+            Some(EventContent::Key) => writeln!(f, "  events: keys"),
+            Some(EventContent::Copy) => writeln!(f, "  events: copies"),
+        }
     }
 }
 

@@ -9,7 +9,10 @@ use std::{
 
 use table_model::{
     LayoutInfo, TableEntity,
-    unstable::layout::{LayoutExt, slice},
+    unstable::{
+        event::MARKS,
+        layout::{LayoutExt, slice},
+    },
 };
 use table_store::{
     ETag, Error, Result, Ticks,
@@ -218,6 +221,7 @@ async fn create(tables: &Tables, schema: Schema, options: Options) -> Result<()>
             tables.change_catalog(catalog, announced, &mut delays).await?;
             continue;
         }
+        tables.create_marks(schema, compared.recorded(&schema.layouts[0])).await?;
         let mut version = catalog.version().cloned();
         let is_changed = !change.is_empty() || !absent.missing.is_empty() || catalog.is_looking();
         if is_changed {
@@ -437,7 +441,8 @@ fn index_building(schema: Schema, layout: &LayoutInfo) -> Error {
 /// Checks that a program may have the tables of the entity, and the handle that of the catalog.
 fn check_names(tables: &Tables, schema: Schema) -> Result<()> {
     schema.layouts.iter().try_for_each(|layout| check_name(tables, layout))?;
-    tables.check_table_name(&Record::INFO.layouts[0].table)
+    tables.check_table_name(&Record::INFO.layouts[0].table)?;
+    if schema.events.is_some() { tables.check_table_name(MARKS) } else { Ok(()) }
 }
 
 /// Checks that a program may have this table, or tables with this name and the digits of a slice.

@@ -3,6 +3,7 @@
 pub mod assert_layout;
 pub mod catalog;
 pub mod create;
+pub mod events;
 pub mod health;
 pub mod jobs;
 pub mod migrate;

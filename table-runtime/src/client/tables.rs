@@ -1,6 +1,8 @@
 //! Handle to the tables of one store.
 
 mod lease;
+mod marking;
+mod marks;
 mod record;
 mod states;
 mod turns;
@@ -23,11 +25,13 @@ use table_store::{
 
 use self::{
     lease::Leases,
+    marks::Marks,
     turns::{Turn, Turns},
 };
 pub use self::{
     lease::{Lease, lock},
-    record::{EntityPlace, FORMAT, Facts, KEY, LayoutId},
+    marks::MarkLease,
+    record::{EVENTS_REQUIRED, EVENTS_SETTLED, EntityPlace, FORMAT, FORMAT_WITHOUT_EVENTS, Facts, KEY, LayoutId},
     states::Catalog,
 };
 pub(crate) use self::{
@@ -94,6 +98,8 @@ struct Handle {
     reader: Option<Arc<Client>>,
     /// States of layouts that were read from the catalog.
     leases: Arc<Leases>,
+    /// Marks of partitions with events.
+    marks: Arc<Marks>,
     /// Rows that tasks read and change, also through handles with other prefixes.
     turns: Arc<Turns>,
     /// Time after which an operation is slow.
@@ -104,8 +110,8 @@ impl Tables {
     /// Creates a handle to the tables of this backend.
     pub fn new(backend: impl Backend) -> Self {
         let backend = Arc::new(Client::new(Arc::new(backend)));
-        let (leases, turns, slow) = (Arc::default(), Arc::default(), observe::SLOW);
-        Self(Arc::new(Handle { backend, reader: None, leases, turns, slow }))
+        let (leases, marks, turns, slow) = (Arc::default(), Arc::default(), Arc::default(), observe::SLOW);
+        Self(Arc::new(Handle { backend, reader: None, leases, marks, turns, slow }))
     }
 
     /// Returns a handle that differs in this.
@@ -171,11 +177,11 @@ impl Tables {
     #[must_use = "it returns another handle, and leaves this one as it is: write `let tables = tables.with_prefix(…)`"]
     pub fn with_prefix(&self, prefix: &str) -> Self {
         let prefixed = |client: &Arc<Client>| Arc::new(client.with_prefix(prefix));
-        self.with(|handle| {
+        let tables = self.with(|handle| {
             handle.backend = prefixed(&handle.backend);
             handle.reader = handle.reader.as_ref().map(prefixed);
-            handle.leases = Arc::new(handle.leases.empty());
-        })
+        });
+        tables.with_leases(self.leases().empty())
     }
 
     /// Returns the time of the store's clock: the clock by which entities expire. On the service, that is the clock of
@@ -390,7 +396,7 @@ impl Tables {
     /// ```
     #[must_use = "it returns another handle, and leaves this one as it is: write `let tables = tables.with_lease(…)`"]
     pub fn with_lease(&self, length: Duration) -> Self {
-        self.with(|handle| handle.leases = Arc::new(Leases::new(length)))
+        self.with_leases(Leases::new(length))
     }
 
     /// Returns a handle whose operations are slow after this time. The default is a second.
@@ -465,6 +471,11 @@ impl Tables {
         self.with(|handle| handle.backend = Arc::new(Client::uncounted(backend)))
     }
 
+    /// Returns a handle that holds these leases, and none of marks.
+    fn with_leases(&self, leases: Leases) -> Self {
+        self.with(|handle| (handle.leases, handle.marks) = (Arc::new(leases), Arc::default()))
+    }
+
     /// Returns the leases that the handle holds.
     pub(crate) fn leases(&self) -> &Leases {
         &self.0.leases
@@ -473,7 +484,7 @@ impl Tables {
     /// Returns a handle for a run of a migration: it may write to a place that is not open yet, as long as the record of
     /// its primary key has this version.
     pub(crate) fn for_target(&self, id: LayoutId, version: ETag) -> Self {
-        self.with(|handle| handle.leases = Arc::new(handle.leases.for_target(id, version)))
+        self.with_leases(self.leases().for_target(id, version))
     }
 
     /// Waits for the turn of a task to read and change a row.

@@ -23,6 +23,7 @@
 //! | [hash partitions](hash_partitions) | more writes than one partition takes |
 //! | [slices] | a table for each month, which is deleted as a whole |
 //! | [expiry and the bin](lifecycle) | sessions, tokens and invitations that expire, a bin for what was deleted, and the sweep |
+//! | [events] | a row for each committed write, in its transaction: mails, search indexes, caches |
 //! | [nested structs and enums](shapes) | an address, a way to pay: structs and enums with data as fields |
 //! | [large values and attachments](large_values) | texts and files of more than 64 KiB: in parts, in a table of their own, or in Blob storage |
 //!
@@ -105,6 +106,11 @@ pub mod slices {}
 ///
 #[doc = include_str!("lifecycle.md")]
 pub mod lifecycle {}
+
+/// Events: a row for each committed write of an entity, in the transaction of the write.
+///
+#[doc = include_str!("events.md")]
+pub mod events {}
 
 /// Nested structs and enums: an address or a way to pay as fields, with typed paths in filters, patches and indexes.
 ///

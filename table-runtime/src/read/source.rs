@@ -225,6 +225,10 @@ impl Source {
             let (mut returned, limit, mut skipped_any, mut truncated) = (0, pages.remaining_in_run, false, false);
             let now = LazyLock::new(|| client.earliest());
             let mut read_row = |table: &str, row: RowRef<'_>| {
+                if is_primary && entities.is_event(&row) {
+                    skipped_any = true;
+                    return Ok(());
+                }
                 let is_other = || is_primary && !entities.has_shape(&row);
                 let found = FoundRow { layout, table, row: &row, pointer: None, once: once.as_ref() };
                 let mut read = || {

@@ -7,6 +7,7 @@ use table_model::{
     unstable::{
         codec::seek,
         entity::{self, EntityInfo},
+        event,
         layout::{LayoutExt, Member, RowShape, is_always_there, table},
         lifecycle::Standing,
     },
@@ -28,6 +29,8 @@ pub struct Visible {
 #[derive(Debug)]
 pub struct Rules {
     pub table: &'static str,
+    /// The primary key; of a group, that of the master.
+    primary: &'static LayoutInfo,
     /// Kinds of which the row must have one, if several entities share the table.
     kinds: Kinds,
     /// Shape that the row's key must have, if rows have no kind.
@@ -109,6 +112,7 @@ impl Rules {
         };
         Self {
             table: table(&layouts[0]),
+            primary: &layouts[0],
             kinds: Kinds::One(info.layout.kind()),
             shape: info.shape(),
             newest,
@@ -127,6 +131,7 @@ impl Rules {
         }
         Self {
             table: table(members[0].key()),
+            primary: members[0].key(),
             kinds: Kinds::Group(members),
             shape: None,
             newest: None,
@@ -198,6 +203,12 @@ impl Visible {
     #[inline]
     pub fn has_shape(&self, row: &RowRef<'_>) -> bool {
         self.shape.as_ref().is_none_or(|shape| shape.fits(row.row_key))
+    }
+
+    /// Checks whether the row is an event, which is no entity.
+    #[inline]
+    pub fn is_event(&self, row: &RowRef<'_>) -> bool {
+        event::is_event(self.primary, row.row_key)
     }
 
     /// Checks whether the row has a version that readers skip.

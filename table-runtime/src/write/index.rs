@@ -117,6 +117,8 @@ mod change;
 mod claim;
 mod commit;
 mod entity_write;
+mod event_row;
+mod events;
 mod execute;
 mod groups;
 mod leased;
@@ -130,8 +132,9 @@ mod write;
 
 pub(crate) use commit::Caller;
 pub(crate) use entity_write::{BegunWrite, EntityWrite, Verb};
+pub(crate) use events::announce_mark;
 pub(crate) use execute::{WriteFailure, WrittenEntity, attempt, check, execute, execute_one};
-pub(crate) use leased::lifecycle_changed;
+pub(crate) use leased::{events_required, lifecycle_changed};
 pub(crate) use list::{ListStore, operations_without};
 #[doc(hidden)]
 pub use schema::Schema;

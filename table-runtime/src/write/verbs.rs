@@ -47,10 +47,10 @@ impl Tables {
     }
 
     /// Writes the row, new or in place of the one with this key, and returns its ETag, with one request. An entity with
-    /// indexes is read first, and then inserted or updated.
+    /// indexes or events is read first, and then inserted or updated.
     ///
     /// Properties of the present row that the struct does not know are removed: [`merge`](Self::merge) keeps them. A row
-    /// of a newer version than that of the struct is replaced unnoticed if the entity has no indexes, and
+    /// of a newer version than that of the struct is replaced unnoticed if the entity has neither indexes nor events, and
     /// [`Error::Version`](crate::Error::Version) otherwise; for `merge` it is always that error. An entity that has expired, or
     /// is in the bin, is replaced like any other.
     ///
@@ -112,6 +112,9 @@ impl Tables {
     /// Sets some properties of the row, whatever its version, and keeps its other properties. Returns the new ETag,
     /// with one request: the row is not read. If the row is an insert that is not committed yet, and that insert is
     /// aborted, the changes are lost with it. A patch of an entity that has expired, or is in the bin, is applied.
+    ///
+    /// An entity with `#[table(events)]` is read first, which takes one more request. Then an entity that has expired, and an
+    /// insert that is not committed, are not found, and a row of a newer version is [`Error::Version`](crate::Error::Version).
     ///
     /// A row of an older version, which `#[table(from = …)]` reads, stays one: only properties that rows of every version
     /// store in the same way can be set. A row of a newer version than that of the struct is patched unnoticed.

@@ -71,6 +71,8 @@ pub fn check_table_name(table: &str) -> Result<()> {
 
 /// Name of the table in which `create` keeps its records.
 const RECORDS: &str = "TableLayouts";
+/// The table of the marks of events.
+const MARKS: &str = "TableEvents";
 
 /// Checks the prefix of the names of tables: letters and then digits, once or several times.
 pub(crate) fn check_prefix(prefix: &str) -> Result<()> {
@@ -111,13 +113,16 @@ fn prefix_end(text: &str) -> Option<usize> {
 }
 
 /// Checks that the name of a table, or the prefix of its slices' names, is not that of the table in which
-/// `create` keeps its records. Upper and lower case do not distinguish tables.
+/// `create` keeps its records, or of the table of marks. Upper and lower case do not distinguish tables.
 pub fn check_not_reserved(table: &str) -> Result<()> {
-    if table.eq_ignore_ascii_case(RECORDS) {
-        let limit = "a name other than `TableLayouts`, in which `create` records layouts";
-        return Err(broken(table, "the table's name is", format_args!("`{table}`"), limit));
+    let of = [
+        (RECORDS, "a name other than `TableLayouts`, in which `create` records layouts"),
+        (MARKS, "a name other than `TableEvents`, in which the marks of events are"),
+    ];
+    match of.into_iter().find(|(reserved, _)| table.eq_ignore_ascii_case(reserved)) {
+        Some((_, limit)) => Err(broken(table, "the table's name is", format_args!("`{table}`"), limit)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Checks a key. `name` is `PartitionKey` or `RowKey`.

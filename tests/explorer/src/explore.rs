@@ -53,7 +53,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
     Tables,
-    backend::{Clock, Sleep},
+    backend::{Backend, Clock, Sleep},
     testing::{Clocked, Faults, Faulty, Request, Schedule, Scheduled, Waiting},
 };
 
@@ -105,6 +105,11 @@ impl Stage {
     /// Returns the tables of the store for a program whose time of day is this one. Each request to them is a step.
     pub fn clocked(&self, time: SystemTime) -> Tables {
         Tables::new(Clocked::new(Arc::clone(&self.backend), time).0)
+    }
+
+    /// Returns the store without types. Each request to it is a step.
+    pub fn backend(&self) -> Arc<dyn Backend> {
+        Arc::clone(&self.backend) as Arc<dyn Backend>
     }
 
     /// Waits for this time, in one step. No time at all is a step too: the operation goes on at any later moment.
@@ -200,6 +205,8 @@ pub struct Explorer {
     /// Checks whether a request arrives before time passes: as long as such a request of a running operation waits, no
     /// sleep ends later than now. By default, every request may take any time.
     pub is_prompt: fn(&Request) -> bool,
+    /// True if such a request arrives before time passes also if its operation has dropped it, or its answer is lost.
+    pub late_is_prompt: bool,
     /// True if a write that an operation has dropped may arrive later. If false, it never arrives.
     pub late_writes: bool,
     /// The largest number of writes of an order whose answers are lost. Each of them arrives at any later time, or never.
@@ -294,6 +301,7 @@ impl Default for Explorer {
             steps: 500,
             patience: Duration::from_secs(10),
             is_prompt: |_| false,
+            late_is_prompt: false,
             late_writes: true,
             lost: 0,
         }
@@ -371,7 +379,7 @@ impl Search<'_> {
             return Err(self.failed(&run, &anyhow!("more than {} states", self.how.states)));
         }
         (self.check)(&run).map_err(|error| self.failed(&run, &error))?;
-        let steps = run.steps(self.how.crashes, self.how.is_prompt);
+        let steps = run.steps(&self.how);
         if run.is_at_rest() {
             self.found.ends += 1;
         } else if self.steps.len() == self.how.steps {
@@ -514,10 +522,12 @@ impl Run {
         Ok(Self { store, tasks, patience, late_writes: how.late_writes, lost: how.lost })
     }
 
-    fn steps(&self, crashes: Crashes, is_prompt: fn(&Request) -> bool) -> Vec<Step> {
+    fn steps(&self, how: &Explorer) -> Vec<Step> {
         let mut steps = Vec::new();
         let waiting: Vec<_> = self.tasks.iter().map(|task| task.schedule.waiting()).collect();
-        let is_urgent = waiting.iter().flatten().any(|waiting| !waiting.is_dropped && is_prompt(&waiting.request));
+        let is_urgent =
+            |waiting: &Waiting| (how.late_is_prompt || !waiting.is_dropped) && (how.is_prompt)(&waiting.request);
+        let is_urgent = waiting.iter().flatten().any(is_urgent);
         let now = self.store.monotonic();
         let must_wait = |request: &Request| is_urgent && matches!(request, Request::Sleep(until) if *until > now);
         for (op, waiting) in waiting.iter().enumerate() {
@@ -527,7 +537,7 @@ impl Run {
             let may = waiting.iter().enumerate().filter(|(_, waiting)| may(waiting));
             steps.extend(may.map(|(request, _)| Step::Lose { op, request }));
         }
-        if crashes == Crashes::Any {
+        if how.crashes == Crashes::Any {
             // The crash of an operation that has done nothing changes nothing.
             let may = |task: &Task| matches!(task.state, State::Running(_)) && !task.past.is_empty();
             let crashes = self.tasks.iter().enumerate().filter(|(_, task)| may(task));

@@ -35,9 +35,17 @@ impl Form {
         self
     }
 
-    /// Adds a text.
+    /// Adds a text. The random id in the key of an event becomes a piece of its own.
     pub fn text(&mut self, text: impl fmt::Display) -> &mut Self {
-        self.0.push(Piece::Text(text.to_string()));
+        let text = text.to_string();
+        let mut rest = &*text;
+        while let Some((before, id, after)) = split_event(rest) {
+            self.0.extend([Piece::Text(before.to_owned()), Piece::Id("event", id)]);
+            rest = after;
+        }
+        if !rest.is_empty() || text.is_empty() {
+            self.0.push(Piece::Text(rest.to_owned()));
+        }
         self
     }
 
@@ -66,6 +74,17 @@ impl Form {
         self.0.extend(ids.into_iter().flatten());
         self
     }
+}
+
+/// Text with which the keys of events begin.
+const EVENT: &str = "~~event-";
+
+/// Returns the id in the first key of an event, with what is before and after it; `None` if there is no such key.
+fn split_event(text: &str) -> Option<(&str, Guid, &str)> {
+    let begin = text.find(EVENT)?;
+    let id = begin + text[begin..].find('_')? + 1;
+    let end = id + Guid::from_bytes([0; 16]).to_string().len();
+    Some((&text[..id], text.get(id..end)?.parse().ok()?, &text[end..]))
 }
 
 /// The pieces, with a space between them.
@@ -103,7 +122,7 @@ enum Name {
 impl Seal {
     /// Returns the seal of a row of `table` in a version. Most rows hold no random id, and are sealed as they are.
     pub fn of_row(table: &str, row: RowRef<'_>, version: u64) -> Self {
-        if RANDOM.iter().any(|name| row.properties.get(name).is_some()) {
+        if row.row_key.starts_with(EVENT) || RANDOM.iter().any(|name| row.properties.get(name).is_some()) {
             let mut form = Form::default();
             form.text(table).text(row.partition_key).text(row.row_key).version(version).properties(row.properties);
             return form.seal();

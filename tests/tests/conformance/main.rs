@@ -5,6 +5,12 @@
 //! switched off counts as ignored, never as passed.
 
 mod backend;
+mod events {
+    mod fixtures;
+    mod reading;
+    mod recording;
+    mod requiring;
+}
 mod fixtures;
 mod groups;
 mod index {
@@ -46,6 +52,8 @@ mod lifecycle {
     mod expiry;
     mod fixtures;
     mod sweep;
+
+    pub(crate) use fixtures::{at, clocked};
 }
 mod operations;
 mod prefixes;

@@ -593,6 +593,15 @@ versions! {
     soft_delete: Item [name = "Items", soft_delete = deleted] {
         #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32, deleted: Option<OffsetDateTime>
     }
+    events: Item [name = "Items", events] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32
+    }
+    events_with_copies: Item [name = "Items", events(copy)] {
+        #[partition_key] group: String, #[row_key] id: u32, name: String, size: u32
+    }
+    events_of_an_index: Item [name = "Items", events(copy)] #[index(name, unique)] {
+        #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32
+    } => get |n| Item::by_name(&n);
     index_expires: Item [name = "Items", expires = until] #[index(name, same_partition)] {
         #[partition_key] group: String, #[row_key(prefix = "id-")] id: u32, name: String, size: u32,
         until: Option<OffsetDateTime>
@@ -1102,6 +1111,8 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("`expires` or `soft_delete` added", "with_times", "expires"),
     ("the same, with an index in the entity's partition", "index_same_partition", "index_expires"),
     ("`expires` or `soft_delete` removed, or another field", "expires", "with_times"),
+    ("`events` added, or `copy` in it", "plain", "events_with_copies"),
+    ("`events` removed", "events", "plain"),
 ];
 
 #[tokio::test]

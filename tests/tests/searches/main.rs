@@ -19,6 +19,7 @@ mod killed_jobs;
 mod killed_migration;
 mod killed_process;
 mod lifecycle_faults;
+mod mark_leases;
 mod migration_interleavings;
 mod modify_turns;
 mod nested_changes;

@@ -30,6 +30,7 @@ use tests::{
     random::{Random, seeds},
     stores::{Kind, Store},
     subjects::{self, MOMENTS, Subject, moment},
+    told::{Told, is_event, is_kept},
     turns::{Fate, Gate, Turns},
 };
 
@@ -112,6 +113,7 @@ struct Driver<'a, S> {
     requests: usize,
     /// The times of day of all handles.
     times: Vec<TestTime>,
+    told: Told,
     subject: std::marker::PhantomData<S>,
 }
 
@@ -212,6 +214,8 @@ impl<S: Subject> Driver<'_, S> {
     /// Checks the store after a write of this operation.
     async fn look(&mut self, operation: Option<usize>) -> Result<()> {
         let state = state::<S>(&self.direct).await?;
+        self.told.look::<S>(self.store).await?;
+        self.told.check(&state).context("what the events say")?;
         self.shared.history.borrow_mut().after(operation, state)?;
         let percent = if self.store.kind.is_azurite() { 2 } else { 10 };
         if self.random.chance(percent) {
@@ -244,8 +248,9 @@ async fn is_sound_at_the_end<S: Subject>(store: &Store, state: &State, now: u8) 
     for key in state.keys() {
         ensure!(tables.remove(S::point(*key)).await?, "{key:?} cannot be removed");
     }
-    for table in store.backend.list_tables("").await?.into_iter().filter(|table| table != "TableLayouts") {
-        let rows = store.rows(&table).await?;
+    for table in store.backend.list_tables("").await?.into_iter().filter(|table| !is_kept(table)) {
+        let mut rows = store.rows(&table).await?;
+        rows.retain(|row| !is_event(row));
         ensure!(rows.is_empty(), "rows are left in {table}: {rows:?}");
     }
     Ok(())
@@ -280,6 +285,8 @@ async fn program<S: Subject>(kind: Kind, seed: u64) -> Result<(Counts, String)> 
         // Entities that collide with others are left out.
         let _ = direct.insert(&S::new(fields)).await;
     }
+    let mut told = Told::default();
+    told.look::<S>(&store).await?;
     let history = History::new(S::INDEXES, state::<S>(&direct).await?);
     let shared = Rc::new(Shared { gate: Gate::default(), history: history.into(), log: RefCell::default() });
     let task = |(number, lines): (usize, &Vec<Line>)| {
@@ -292,7 +299,7 @@ async fn program<S: Subject>(kind: Kind, seed: u64) -> Result<(Counts, String)> 
     let tasks = programs.iter().enumerate().map(task).collect();
     let (requests, subject) = (0, std::marker::PhantomData);
     let mut driver =
-        Driver::<S> { store: &store, direct, shared: shared.clone(), tasks, random, requests, times, subject };
+        Driver::<S> { store: &store, direct, shared: shared.clone(), tasks, random, requests, times, told, subject };
     let ran = AssertUnwindSafe(async {
         driver.run().await?;
         let (state, now) = (shared.history.borrow().state().clone(), shared.history.borrow().now());
@@ -351,6 +358,8 @@ kinds! {
     mixed { plain Plain 200; memory Memory 40; disk Disk 10; azurite Azurite 3; }
     local { plain Plain 300; memory Memory 60; disk Disk 15; azurite Azurite 3; }
     fleeting { plain Plain 200; memory Memory 40; disk Disk 5; azurite Azurite 2; }
+    logged { plain Plain 200; memory Memory 40; disk Disk 5; azurite Azurite 2; }
+    told { plain Plain 200; memory Memory 40; disk Disk 5; azurite Azurite 2; }
     brief { plain Plain 200; memory Memory 40; disk Disk 5; azurite Azurite 2; }
 }
 

@@ -26,6 +26,7 @@ fn ui() {
         "groups",
         "writes",
         "lifecycle",
+        "events",
         "jobs",
         "versions",
     ] {

@@ -6,7 +6,7 @@ use table_store::{ETag, Error, Result, RowId, backend::BackendExt};
 use crate::client::{
     pacing,
     stored::Stored,
-    tables::{Catalog, FORMAT, Head, Record, Tables},
+    tables::{Catalog, FORMAT, FORMAT_WITHOUT_EVENTS, Head, Record, Tables},
 };
 
 /// Changes of records, which one transaction writes.
@@ -58,7 +58,10 @@ impl Tables {
         delays: &mut pacing::Delays,
     ) -> Result<Option<Changed>> {
         let mut head = catalog.head.clone();
-        let new_head = Head { format: FORMAT, changes: 1, looking: change.looking };
+        let written_records = change.inserted.iter().chain(change.updated.iter().map(|record| &**record));
+        let has_events = written_records.into_iter().any(|record| record.facts().events.is_some());
+        let format = if has_events { FORMAT } else { FORMAT_WITHOUT_EVENTS };
+        let new_head = Head { format, changes: 1, looking: change.looking };
         let written = change.inserted.len() + change.updated.len();
         let mut transaction = self.transaction();
         for record in &change.inserted {
@@ -73,6 +76,7 @@ impl Tables {
         transaction = match &mut head {
             Some(head) => {
                 (head.changes, head.looking) = (head.changes.saturating_add(1), change.looking);
+                head.format = head.format.max(format);
                 transaction.update(head)
             }
             None => transaction.insert(&new_head),

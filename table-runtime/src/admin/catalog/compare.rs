@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use table_model::{
     Layout, LayoutInfo, Lifecycle,
-    unstable::layout::{
-        Aspect, Baseline, ComparedFields, KeyPattern, LayoutChange, LayoutExt, defaults, diff, fields_of_properties,
-        has_property, is_table_of, leaves, recorded, recorded_wholes, told_apart,
+    unstable::{
+        event::may_be_key,
+        layout::{
+            Aspect, Baseline, ComparedFields, KeyPattern, LayoutChange, LayoutExt, defaults, diff,
+            fields_of_properties, has_property, is_table_of, leaves, recorded, recorded_wholes, told_apart,
+        },
     },
 };
 use table_store::{ETag, Result, unstable::replaces};
@@ -20,10 +23,13 @@ use super::{
 use crate::{
     client::{
         stored::Stored,
-        tables::{Catalog, Facts, KEY, LayoutId, ReadRecord, Record, State},
+        tables::{Catalog, EVENTS_REQUIRED, Facts, KEY, LayoutId, ReadRecord, Record, State},
     },
     write::index::Schema,
 };
+
+/// Name of the rows of events in an error, beside those of layouts.
+const EVENTS: &str = "events";
 
 /// What is recorded of the entity that a program has.
 struct Known<'a> {
@@ -307,6 +313,9 @@ impl<'a> Comparison<'a> {
         let gone =
             changes.iter().filter(|change| change.what == Aspect::Lifecycle).filter_map(|change| change.was.clone());
         cases.extend(gone.map(|option| CatalogCase::LacksTimes(primary, option)));
+        if primary.facts.required.contains(EVENTS_REQUIRED) && self.schema.events.is_none() {
+            cases.push(CatalogCase::LacksEvents(primary));
+        }
         let of_key: Vec<_> = changes.iter().filter(|change| change.layout == KEY).cloned().collect();
         cases.extend(match of_key.as_slice() {
             [] => None,
@@ -353,13 +362,24 @@ impl<'a> Comparison<'a> {
 
     /// Returns the records of others whose rows could have the keys of the entity's rows.
     fn collisions(&self, known: &Known<'a>) -> Vec<CatalogCase<'a>> {
+        let others = || self.kept(known).filter(|record| !self.is_own(record, &known.name));
         let of_layout = |layout: &'static LayoutInfo| {
-            let others = self.kept(known).filter(|record| !self.is_own(record, &known.name));
-            others
-                .filter(|record| may_collide(layout, record))
-                .map(move |record| CatalogCase::RowsCollide(layout, record))
+            let others = others().filter(|record| may_collide(layout, record));
+            others.map(move |record| CatalogCase::RowsCollide(layout, record, &record.name))
         };
-        self.schema.layouts.iter().flat_map(of_layout).collect()
+        let mut cases: Vec<_> = self.schema.layouts.iter().flat_map(of_layout).collect();
+        let others = || others().filter(|record| !record.facts.dropped);
+        let in_table = || others().filter(|record| record.table.eq_ignore_ascii_case(self.schema.table()));
+        if let Some(events) = self.schema.event_rows {
+            let like_events = in_table().filter(|record| may_be_event(&record.layout));
+            cases.extend(like_events.map(|record| CatalogCase::RowsCollide(events, record, &record.name)));
+        }
+        if let Some(like_events) = self.schema.layouts.iter().find(|layout| may_be_event(layout)) {
+            let with_events =
+                others().filter(|record| record.facts.events.is_some() && record.is_of_table(&like_events.table));
+            cases.extend(with_events.map(|record| CatalogCase::RowsCollide(like_events, record, EVENTS)));
+        }
+        cases
     }
 
     /// Returns the cases that the first row of the table decides: whether the program can read the rows that are there.
@@ -672,6 +692,7 @@ impl<'a> Comparison<'a> {
             let Lifecycle { expires, soft_delete } = self.schema.lifecycle;
             (facts.expires, facts.soft_delete) = (expires.map(str::to_owned), soft_delete.map(str::to_owned));
         }
+        facts.events = facts.events.max(self.schema.events);
         for layout in layouts.iter().skip(1) {
             facts.indexes.insert(layout.name.to_string(), layout.table.to_ascii_lowercase());
             if change.inserted.iter().any(|record| record.name == layout.name) {
@@ -742,6 +763,11 @@ fn may_collide(layout: &LayoutInfo, record: &ReadRecord) -> bool {
     record.table.eq_ignore_ascii_case(&layout.table)
         && !record.facts.dropped
         && KeyPattern::of(&record.layout).may_collide(KeyPattern::of(layout))
+}
+
+/// Checks whether rows of the layout could have the keys of events in their table.
+const fn may_be_event(layout: &LayoutInfo) -> bool {
+    may_be_key(layout) || layout.separator.is_some()
 }
 
 /// Checks whether two primary keys without kinds have the same parts, and differ in the prefix `{field}-` of one of them.

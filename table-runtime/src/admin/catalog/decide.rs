@@ -50,13 +50,16 @@ pub enum CatalogCase<'a> {
     /// The target of a migration, which is not recorded.
     NewPlace,
     LacksTimes(&'a ReadRecord, String),
+    /// Every write has to record an event.
+    LacksEvents(&'a ReadRecord),
     UnreadableKey(&'a ReadRecord),
     OtherKey(&'a ReadRecord, Vec<LayoutChange>),
     OtherType(&'a ReadRecord, LayoutChange, TypeEffect),
     NotToldApart(&'a ReadRecord, Vec<LayoutChange>),
     OtherTable(&'a ReadRecord),
     OtherKind(&'a ReadRecord),
-    RowsCollide(&'static LayoutInfo, &'a ReadRecord),
+    /// The name of the other layout is last.
+    RowsCollide(&'static LayoutInfo, &'a ReadRecord, &'a str),
     RowsGone,
     /// The rows of a record that fits are gone.
     RowsGoneButFits,
@@ -155,6 +158,7 @@ pub fn decide(case: &CatalogCase<'_>, schema: Schema, options: Options, looked: 
         },
         CatalogCase::LacksTimes(..) if options.forget_lifecycle => Accept,
         CatalogCase::LacksTimes(record, option) => Refuse(refuse::lacks_times(schema, record, option)),
+        CatalogCase::LacksEvents(record) => Refuse(refuse::lacks_events(schema, record)),
         CatalogCase::UnreadableKey(record) => Refuse(refuse::unreadable_key(schema, record)),
         CatalogCase::OtherKey(record, changes) => Refuse(refuse::other_key(schema, record, changes)),
         CatalogCase::OtherType(record, change, effect) => match effect {
@@ -167,7 +171,7 @@ pub fn decide(case: &CatalogCase<'_>, schema: Schema, options: Options, looked: 
         CatalogCase::NotToldApart(record, changes) => Refuse(refuse::not_told_apart(schema, record, changes)),
         CatalogCase::OtherTable(record) => Refuse(refuse::other_table(schema, record)),
         CatalogCase::OtherKind(record) => Refuse(refuse::other_kind(schema, record)),
-        CatalogCase::RowsCollide(layout, record) => Refuse(refuse::rows_collide(layout, record)),
+        CatalogCase::RowsCollide(layout, record, other) => Refuse(refuse::rows_collide(layout, record, other)),
         CatalogCase::RowsGone => Forget,
         CatalogCase::RowsGoneButFits => Accept,
 

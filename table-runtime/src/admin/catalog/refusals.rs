@@ -12,7 +12,7 @@ use table_store::{
 
 use crate::{
     client::tables::{KEY, ReadRecord},
-    write::index::{Schema, lifecycle_changed},
+    write::index::{Schema, events_required, lifecycle_changed},
 };
 
 /// Name of the properties in an error, beside those of layouts.
@@ -62,6 +62,10 @@ pub fn new_place(schema: Schema, row: &str) -> Error {
 
 pub fn lacks_times(schema: Schema, record: &ReadRecord, option: &str) -> Error {
     lifecycle_changed(schema.table().to_owned(), record.entity.clone(), option)
+}
+
+pub fn lacks_events(schema: Schema, record: &ReadRecord) -> Error {
+    events_required(schema.table().to_owned(), record.entity.clone())
 }
 
 pub fn unreadable_key(schema: Schema, record: &ReadRecord) -> Error {
@@ -128,8 +132,8 @@ pub fn other_kind(schema: Schema, record: &ReadRecord) -> Error {
     changed(schema, KEY, other, changes, advice)
 }
 
-pub fn rows_collide(layout: &'static LayoutInfo, record: &ReadRecord) -> Error {
-    let (table, entity, other) = (layout.table.to_string(), record.entity.clone(), record.name.clone());
+pub fn rows_collide(layout: &'static LayoutInfo, record: &ReadRecord, other: &str) -> Error {
+    let (table, entity, other) = (layout.table.to_string(), record.entity.clone(), other.to_owned());
     Box::new(RowsCollideError::new(table, &layout.name, entity, other)).into()
 }
 

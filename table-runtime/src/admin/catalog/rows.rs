@@ -5,7 +5,7 @@ use std::{
     ops::ControlFlow,
 };
 
-use table_model::unstable::entity;
+use table_model::unstable::{entity, event};
 use table_store::{
     Error, Result, RowRef,
     backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Scan},
@@ -37,7 +37,8 @@ impl EntityRows {
     /// Checks whether a row of the table has the shape and the kind of the entity, and is in no partition of another one.
     pub fn has(&self, row: RowRef<'_>) -> bool {
         let (shape, kind) = (self.schema.shape(), self.schema.kind());
-        shape.is_none_or(|shape| shape.fits(row.row_key))
+        !event::is_event(&self.schema.layouts[0], row.row_key)
+            && shape.is_none_or(|shape| shape.fits(row.row_key))
             && kind.is_none_or(|kind| !matches!(entity::is_kind(self.schema.table(), row, kind), Ok(false)))
             && !self.others.contains(row.partition_key)
     }

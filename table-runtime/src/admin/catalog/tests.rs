@@ -68,6 +68,7 @@ structs! {
     placed: Item [name = "Items"] #[row_key(prefix = "id-")] { place: Option<Place> }
     floored: Item [name = "Items"] #[row_key(prefix = "id-")] { place: Option<Floor> }
     here: Item [name = "Items"] #[row_key(prefix = "id-")] { #[index(name, same_partition)] name: String }
+    recorded: Item [name = "Items", events] #[row_key(prefix = "id-")] { name: String }
     expiring: Item [name = "Items", expires = until] #[row_key(prefix = "id-")] {
         #[index(name, same_partition)] name: String, until: Option<std::time::SystemTime>
     }
@@ -281,6 +282,15 @@ async fn times() -> Result<()> {
     Ok(())
 }
 
+async fn events() -> Result<()> {
+    let store = Store::with::<plain::Item>().await?;
+    store.accepts::<recorded::Item>(&["SameEntity Accept"]).await?;
+    store.accepts::<plain::Item>(&["SameEntity Accept"]).await?;
+    store.0.require_events::<recorded::Item>().await?;
+    store.refuses::<plain::Item>("LacksEvents").await;
+    store.accepts::<recorded::Item>(&["SameEntity Accept"]).await
+}
+
 async fn indexes() -> Result<()> {
     let store = Store::new()?;
     store.accepts::<indexed::Item>(&["NewIndexOfNewEntity Record"]).await?;
@@ -347,6 +357,7 @@ async fn every_documented_case_happens() -> Result<()> {
     places().await?;
     rows().await?;
     times().await?;
+    events().await?;
     indexes().await?;
     missing_indexes().await?;
     deleted_tables().await?;

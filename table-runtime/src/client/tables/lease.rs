@@ -124,6 +124,16 @@ impl Leases {
         Self { length, held, names, indexed, target: None }
     }
 
+    /// Returns the length of a lease.
+    pub const fn length(&self) -> Duration {
+        self.length
+    }
+
+    /// Checks whether the handle is that of a migration's run, whose writes change no entity.
+    pub const fn is_of_migration(&self) -> bool {
+        self.target.is_some()
+    }
+
     /// Returns an empty set of leases of the same length.
     pub fn empty(&self) -> Self {
         Self::new(self.length)

@@ -13,7 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use table_derive::{Property, TableEntity};
 use table_model::{
-    LayoutInfo, Lifecycle, TableEntity,
+    EventContent, LayoutInfo, Lifecycle, TableEntity,
     key::{PartSink, Plain, kind},
     unstable::{
         entity::EntityInfo,
@@ -23,8 +23,16 @@ use table_model::{
 };
 use table_store::{Result, unstable::RowKeys};
 
-/// Version of the format of the catalog's rows.
-pub const FORMAT: i32 = 1;
+/// Newest version of the format of the catalog's rows.
+pub const FORMAT: i32 = 2;
+/// Version of the format of a catalog in which no entity has events. Programs that know only this version take events for
+/// entities.
+pub const FORMAT_WITHOUT_EVENTS: i32 = 1;
+/// What is [required](Facts::required) of each program if every write of the entity records an event. No index has such a
+/// name.
+pub const EVENTS_REQUIRED: &str = "events()";
+/// Is required besides once no program relies on a record without [`EVENTS_REQUIRED`] any more.
+pub const EVENTS_SETTLED: &str = "events() settled";
 
 /// Name of a primary key among the layouts of an entity.
 pub const KEY: &str = "key";
@@ -150,7 +158,7 @@ pub struct Facts {
     /// Tables of its recorded indexes, by their names.
     pub indexes: BTreeMap<String, String>,
     /// Indexes that every writer has to know, because a backfill builds them or has built them. Also the options of a
-    /// [`Lifecycle`](crate::layout::Lifecycle) whose times a backfill writes into index rows.
+    /// [`Lifecycle`](crate::layout::Lifecycle) whose times a backfill writes into index rows, and [`EVENTS_REQUIRED`].
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub required: BTreeSet<String>,
     /// The property with the time from which on the entity is absent for readers.
@@ -159,6 +167,9 @@ pub struct Facts {
     /// The property with the time at which the entity was put into the bin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft_delete: Option<String>,
+    /// What the events of the entity hold, if a program records events. Other programs may record less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventContent>,
     /// Values as which rows without a property are read, by the index that depends on it and the name of the property.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub defaults: BTreeMap<String, BTreeMap<String, String>>,

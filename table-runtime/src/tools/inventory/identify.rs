@@ -6,6 +6,7 @@ use table_model::{
     LayoutInfo, PartInfo,
     unstable::{
         entity::{KIND, PENDING, attempt},
+        event,
         key::escape,
         layout::{Encoding, LayoutExt, segments},
     },
@@ -77,13 +78,22 @@ impl Inventory {
         self.best(table, partition_key, row_key, None)
     }
 
-    /// Checks whether a row of the table is an entity, recorded or not: neither a row of a recorded index, nor an insert
-    /// that is not committed. Entities in the bin, and those that have expired, count.
+    /// Checks whether a row with this key is an event of one of the recorded entities of the table.
+    pub fn is_event(&self, table: &str, row_key: &str) -> bool {
+        let mut layouts = self.layouts_in(table).into_iter();
+        let is_of = |(entity, layout): (&RecordedEntity, &LayoutInfo)| {
+            entity.events.is_some() && layout.index.is_none() && event::is_event(layout, row_key)
+        };
+        layouts.any(is_of)
+    }
+
+    /// Checks whether a row of the table is an entity, recorded or not: neither a row of a recorded index, nor an event, nor
+    /// an insert that is not committed. Entities in the bin, and those that have expired, count.
     ///
     /// The row may have no other properties than `EntityType` and `IndexPending`.
     pub fn is_entity(&self, table: &str, row: RowRef<'_>) -> bool {
         let is_index_row = self.identify(table, row).is_some_and(|found| found.layout.index.is_some());
-        !is_index_row && row.properties.get(PENDING).and_then(attempt).is_none()
+        !is_index_row && !self.is_event(table, row.row_key) && row.properties.get(PENDING).and_then(attempt).is_none()
     }
 
     fn best(

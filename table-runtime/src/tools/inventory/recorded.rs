@@ -7,7 +7,7 @@ use std::{
 };
 
 use table_model::{
-    LayoutInfo, Lifecycle,
+    EventContent, LayoutInfo, Lifecycle,
     unstable::{
         entity::VERSION,
         layout::{RecordedWhole, absence_name},
@@ -16,7 +16,7 @@ use table_model::{
 use table_store::{PropertiesRef, RowRef, Value, ValueRef};
 
 use super::distinct;
-use crate::client::tables::{Facts, ReadRecord, State, Wholes};
+use crate::client::tables::{EVENTS_REQUIRED, Facts, ReadRecord, State, Wholes};
 
 /// An entity that the catalog records.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +38,10 @@ pub struct RecordedEntity {
     pub expires: Option<String>,
     /// The property with the time at which the entity was put into the bin.
     pub soft_delete: Option<String>,
+    /// What the events of the entity hold, if a program records events.
+    pub events: Option<EventContent>,
+    /// True if every write has to record an event: [`Tables::require_events`](crate::Tables::require_events).
+    pub requires_events: bool,
     /// Values as which rows without a property are read, by the index that depends on it and the name of the property.
     pub(super) defaults: BTreeMap<String, BTreeMap<String, String>>,
     /// Properties that rows may lack, by the version of the rows.
@@ -177,8 +181,11 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
     }
     let entity = |((_, name), records): ((&String, &String), Vec<&ReadRecord>)| {
         let facts = records.iter().find(|record| record.is_primary()).map(|record| record.facts.clone());
-        let Facts { names, properties, optional, wholes, expires, soft_delete, defaults, moved, fields, .. } =
-            facts.unwrap_or_default();
+        let facts = facts.unwrap_or_default();
+        let requires_events = facts.required.contains(EVENTS_REQUIRED);
+        let Facts {
+            names, properties, optional, wholes, expires, soft_delete, events, defaults, moved, fields, ..
+        } = facts;
         // Other records are left out.
         let readable = || records.iter().filter(|record| record.is_readable);
         let mut layouts: Vec<_> = readable().map(|record| record.layout.clone()).collect();
@@ -197,6 +204,8 @@ pub(super) fn entities(records: &[ReadRecord]) -> Vec<RecordedEntity> {
             properties,
             expires,
             soft_delete,
+            events,
+            requires_events,
             defaults,
             optional,
             fields,

@@ -111,7 +111,12 @@ impl RecordedRows {
         }
         let keys = row.as_ref().keys();
         let primary = EncodedRow { layout: self.number(identified.layout), keys, properties: Properties::default() };
-        FoundEntity { row, encoded: Encoded { primary, index_rows, is_checked: false }, unknown: None, pending }
+        FoundEntity {
+            row,
+            encoded: Encoded { primary, index_rows, is_checked: false, event_pointer: None },
+            unknown: None,
+            pending,
+        }
     }
 
     /// Returns the error of a row that fits no layout.
@@ -168,7 +173,8 @@ impl Described for RecordedRows {
 
     fn read(&self, table: &str, row: Row) -> Result<Option<FoundEntity>> {
         let Some(identified) = self.inventory.identify(table, row.as_ref()) else {
-            return Err(Self::unrecognized(table));
+            let is_event = self.inventory.is_event(table, &row.row_key);
+            return if is_event { Ok(None) } else { Err(Self::unrecognized(table)) };
         };
         if identified.layout.index.is_some() || !self.is_chosen(identified.entity) {
             return Ok(None);

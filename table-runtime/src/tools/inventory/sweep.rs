@@ -13,6 +13,7 @@ use table_model::{
 use table_store::{
     ETag, Error, Result, Row, RowId,
     backend::{Action, BackendExt, BoxFuture, Group, IfMatch, Operation, Scan},
+    error::QueryError,
     unstable::{RowKeys, client::Client},
 };
 
@@ -25,7 +26,10 @@ use crate::{
         jobs::{Described, Job, Sweep, Sweeping, Swept, hash_described},
         scan::Section,
     },
-    client::{pacing, tables::Tables},
+    client::{
+        pacing,
+        tables::{KEY, Tables},
+    },
     write::{
         bulk::is_of_entity,
         index::{FoundEntity, operations_without},
@@ -48,13 +52,26 @@ impl Inventory {
     /// entity's record has changed.
     ///
     /// # Errors
-    /// Returns the errors of the store.
+    /// Returns [`Error::Query`] if the entity records events, and the errors of the store.
     pub fn sweep<'a>(&self, tables: &Tables, entity: &RecordedEntity) -> Job<'a, Sweep<'a, RecordedEntity>> {
         let client = Arc::clone(tables.backend());
         let rows = RecordedRows::new(self, tables, client, |own| own == entity, STATES);
         let of = RecordedSweep { rows, entity: entity.clone() };
-        Job::new(Sweep::new(Ok(Arc::new(of)), hash_described("sweep", &format!("{entity:?}"))))
+        let of: Result<Arc<dyn Sweeping>> = match (&entity.events, entity.primary()) {
+            (Some(_), Some(primary)) => Err(records_events(primary, entity)),
+            _ => Ok(Arc::new(of)),
+        };
+        Job::new(Sweep::new(of, hash_described("sweep", &format!("{entity:?}"))))
     }
+}
+
+/// Returns the error of an entity each of whose deletions records an event.
+fn records_events(primary: &LayoutInfo, entity: &RecordedEntity) -> Error {
+    let problem = format!(
+        "`{}` records events, which a sweep without its struct cannot; sweep it with a program: `tables.sweep::<{0}>()`",
+        entity.name
+    );
+    Box::new(QueryError::new(primary.table.to_string(), KEY, problem)).into()
 }
 
 /// Whether it has one is recorded.

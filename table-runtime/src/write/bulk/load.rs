@@ -17,7 +17,7 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use hashbrown::{DefaultHashBuilder, Equivalent, HashMap, HashSet};
-use table_model::{Holds, unstable::layout::LayoutExt};
+use table_model::{EventContent, Holds, unstable::layout::LayoutExt};
 use table_store::{
     Error, Result,
     backend::BoxFuture,
@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     client::{pace::Pace, pacing, tables::Tables},
-    write::index::{BegunWrite, Write},
+    write::index::{BegunWrite, Write, announce_mark},
 };
 
 /// Maximum number of entities in open batches, and of entities in flight.
@@ -167,6 +167,19 @@ struct OpenBatch {
     own_rows: Vec<OwnRow>,
     rows: usize,
     bytes: usize,
+}
+
+impl OpenBatch {
+    /// Announces the marks of events that the batch will need, so that few transactions write those of many batches.
+    fn announce(&self) {
+        let mut kinds: Vec<&str> = Vec::new();
+        for BegunWrite { write, entity } in &self.writes.writes {
+            if write.records() && !kinds.contains(&write.schema.entity) {
+                kinds.push(write.schema.entity);
+                announce_mark(write, entity.keys());
+            }
+        }
+    }
 }
 
 /// The outcome of a batch, and the rows that its writes do not have any more.
@@ -416,6 +429,7 @@ impl<'a> BulkWriter<'a> {
         let Some(batch) = self.open.remove(partition) else { return };
         self.waiting -= batch.writes.writes.len();
         self.waiting_bytes -= batch.bytes;
+        batch.announce();
         self.packed.push_back(batch);
     }
 
@@ -438,6 +452,7 @@ impl<'a> BulkWriter<'a> {
         let mut batches: Vec<_> = mem::take(&mut self.open).into_values().collect();
         // The order is that of the input. The order of the map differs in every run.
         batches.sort_by_key(|batch| batch.writes.positions.first().copied());
+        batches.iter().for_each(OpenBatch::announce);
         self.packed.extend(batches);
     }
 
@@ -556,13 +571,24 @@ impl BegunWrite {
             Some(old) => (old.iter().filter(|row| is_index_row(row.layout)).count(), 4),
             None => (new.max(schema.same_partition().count() - lists), 4),
         };
-        1 + new + old + listed * lists
+        1 + new + old + listed * lists + self.most_events()
+    }
+
+    /// Returns the largest number of events that the write records: two if it takes the place of an entity that has expired.
+    fn most_events(&self) -> usize {
+        match (self.write.records() && !self.entity.verb.fences(), self.write.schema.lifecycle.expires) {
+            (false, _) => 0,
+            (true, None) => 1,
+            (true, Some(_)) => 2,
+        }
     }
 
     /// Returns the approximate size of the write in bytes, as it is sent.
     fn bytes(&self) -> usize {
         let own = self.entity.new_rows().filter(|_| !self.entity.verb.fences()).map(|new| &new.primary);
         let rows = own.into_iter().chain(self.entity.written_rows());
-        LINES * self.most_rows() + rows.map(|row| row.properties.as_bytes().len() * 2).sum::<usize>()
+        let rows: usize = rows.map(|row| row.properties.as_bytes().len() * 2).sum();
+        let has_copies = self.write.schema.events == Some(EventContent::Copy);
+        LINES * self.most_rows() + rows * if has_copies { 1 + self.most_events() } else { 1 }
     }
 }

@@ -10,6 +10,7 @@ use table_store::{
 };
 
 use super::{
+    event_row::RecordedEvents,
     schema::{EncodedRow, Schema},
     write::Write,
 };
@@ -39,6 +40,8 @@ pub struct Planned<'a> {
     pub fences: bool,
     /// Whether such a write reads first which rows of elements there are.
     pub looks: bool,
+    /// The events that the write records.
+    pub events: Option<Box<RecordedEvents>>,
 }
 
 /// An index row that was read for a transaction.

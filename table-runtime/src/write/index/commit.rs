@@ -60,6 +60,7 @@ pub async fn commit(planned: &[Planned<'_>], caller: Caller) -> Result<Vec<Optio
             // A fence leaves nothing in the entity's row that could prove it.
             Err(FailedGroup { error: error @ Error::OutcomeUnknown(_), .. }) if first.fences => return Err(error),
             Err(FailedGroup { error: Error::OutcomeUnknown(error), .. }) => {
+                leases.mark_again(first).await;
                 return lost::resolve(first, planned, &groups, &leases, *error).await;
             }
             Err(failed) => failed,

@@ -18,6 +18,7 @@ use table_store::{
 
 use super::{
     change::{Change, Planned},
+    event_row::RowBefore,
     schema::{Encoded, EncodedRow, FoundEntity},
     write::{EntityState, Occupant, Write},
 };
@@ -61,7 +62,8 @@ impl Verb {
 
     /// Checks whether the verb finds no entity if the time of the one that was read has passed.
     const fn judges_time(self) -> bool {
-        matches!(self, Self::Update | Self::Delete)
+        // A patch reads only if it records an event.
+        matches!(self, Self::Update | Self::Delete | Self::Patch)
     }
 
     /// Checks whether the verb has nothing to do without an entity, so that a missing one is no failure for some callers.
@@ -91,6 +93,8 @@ pub struct EntityWrite {
     /// True if an insert has found a row, and reads it: it takes the place of an entity that has expired. True if a reindex
     /// reads first which rows of elements there are.
     looks: bool,
+    /// The entity's row, for the event of the deletion of an entity that was read.
+    row: Option<Box<RowBefore>>,
 }
 
 /// The entity of a write.
@@ -111,6 +115,14 @@ pub struct Before {
     condition: IfMatch,
     /// True if the entity has expired, so that no reader misses it when it is removed first.
     pub(super) has_expired: bool,
+    /// The row of a committed entity whose write records events.
+    pub(super) row: Option<Box<RowBefore>>,
+}
+
+impl Before {
+    const fn new(loaded: LoadedEntity, condition: IfMatch) -> Self {
+        Self { loaded, present: None, condition, has_expired: false, row: None }
+    }
 }
 
 /// What a write must read of its entity.
@@ -125,7 +137,7 @@ enum Needs {
 
 impl EntityWrite {
     const fn new(verb: Verb, entity: Entity) -> Self {
-        Self { verb, entity, old: None, expected: None, looks: false }
+        Self { verb, entity, old: None, expected: None, looks: false, row: None }
     }
 
     /// Returns the keys of the entity's own row.
@@ -182,13 +194,14 @@ impl EntityWrite {
     /// Returns the deletion of an entity that has expired, in the version that was read.
     pub fn expire(found: FoundEntity) -> Self {
         let (keys, expected) = (found.encoded.primary.keys.clone(), Some(found.row.etag.clone()));
-        Self { old: Some(Box::new(found.into_loaded())), expected, ..Self::new(Verb::Expire, Entity::Keys(keys)) }
+        let (row, old) = (RowBefore::of(&found).map(Box::new), Some(Box::new(found.into_loaded())));
+        Self { old, expected, row, ..Self::new(Verb::Expire, Entity::Keys(keys)) }
     }
 
     /// Returns the same for the entity that was read in the place of another one.
-    pub fn expire_before(keys: RowKeys, Before { loaded, condition, .. }: Before) -> Self {
+    pub fn expire_before(keys: RowKeys, Before { loaded, condition, row, .. }: Before) -> Self {
         let expected = if let IfMatch::ETag(etag) = condition { Some(etag) } else { None };
-        Self { old: Some(Box::new(loaded)), expected, ..Self::new(Verb::Expire, Entity::Keys(keys)) }
+        Self { old: Some(Box::new(loaded)), expected, row, ..Self::new(Verb::Expire, Entity::Keys(keys)) }
     }
 
     /// Returns the write of the rows in one index of an entity that was read.
@@ -207,8 +220,10 @@ impl EntityWrite {
 
     /// Returns the removal of an entity that was read, in any version. The version that was read is tried first.
     pub fn remove_read(entity: &dyn WriteEntity, state: &StoredState) -> Result<Self> {
-        // Only index rows depend on the stored entity.
-        let old = if entity.info().layouts.len() > 1 { state.loaded(entity)?.map(Box::new) } else { None };
+        // Only index rows depend on the stored entity. A write that records an event reads it anyway.
+        let info = entity.info();
+        let is_used = info.layouts.len() > 1 && info.events.is_none();
+        let old = if is_used { state.loaded(entity)?.map(Box::new) } else { None };
         let expected = old.as_ref().map(|_| state.etag().clone());
         Ok(Self { old, expected, ..Self::new(Verb::Remove, Entity::Keys(state.loaded_key(entity)?)) })
     }
@@ -242,6 +257,11 @@ impl EntityWrite {
         self.old.as_ref().map(|old| &old.rows)
     }
 
+    /// Returns the entity's row as it was read before the write began.
+    pub fn row_before(&self) -> Option<&RowBefore> {
+        self.row.as_deref()
+    }
+
     /// Lets an insert take the place of the row in its way, if it has expired. Lets a reindex read which rows of elements
     /// there are.
     pub const fn look(&mut self) {
@@ -271,12 +291,14 @@ impl BegunWrite {
     }
 
     fn needs(&self) -> Needs {
+        let records = self.write.records();
         match self.entity.verb {
-            Verb::Update | Verb::Delete if self.entity.old.is_none() => Needs::Version,
+            Verb::Update | Verb::Delete if records || self.entity.old.is_none() => Needs::Version,
+            Verb::Patch if records => Needs::Version,
             Verb::Merge => Needs::Present,
             Verb::Insert if self.entity.looks => Needs::Present,
-            Verb::Upsert if self.write.schema.has_indexes() => Needs::Present,
-            Verb::Remove if self.entity.old.is_none() && self.write.reads_removed() => Needs::Present,
+            Verb::Upsert if records || self.write.schema.has_indexes() => Needs::Present,
+            Verb::Remove if records || self.entity.old.is_none() && self.write.reads_removed() => Needs::Present,
             Verb::Reindex(_) if self.entity.expected.is_none() => Needs::Present,
             _ => Needs::Nothing,
         }
@@ -293,24 +315,34 @@ impl BegunWrite {
     /// Returns an error if the row belongs to an entity of another kind, if there is no entity to remove, or if the
     /// entity does not have the version that the write requires.
     pub(super) async fn read(&self) -> Result<Option<Before>> {
-        let (EntityWrite { verb, expected, .. }, keys) = (&self.entity, self.entity.keys());
+        let (verb, keys) = (&self.entity.verb, self.entity.keys());
         let needs = self.needs();
         if needs == Needs::Nothing {
             return Ok(None);
         }
-        let must_exist = needs == Needs::Version || verb.needs_entity();
-        let row = || Ok::<_, Error>(self.row_id()?.into());
         let occupant = match self.write.occupant(keys).await {
             // A row that cannot be read has not expired.
             Err(error) if *verb == Verb::Insert && is_unreadable(&error) => Occupant::OtherKind,
             occupant => occupant?,
         };
+        let row = match &occupant {
+            Occupant::Entity(found) if self.write.records() => RowBefore::of(found).map(Box::new),
+            _ => None,
+        };
+        Ok(self.found(occupant, needs).await?.map(|before| Before { row, ..before }))
+    }
+
+    /// Returns what the write goes on from, after it has found this at its keys.
+    async fn found(&self, occupant: Occupant, needs: Needs) -> Result<Option<Before>> {
+        let (EntityWrite { verb, expected, .. }, keys) = (&self.entity, self.entity.keys());
+        let must_exist = needs == Needs::Version || verb.needs_entity();
+        let row = || Ok::<_, Error>(self.row_id()?.into());
         match occupant {
             Occupant::Entity(found) if *verb == Verb::Insert => self.before_insert(*found).await,
             Occupant::Entity(found) if verb.fences() && found.pending.is_none() => {
                 let condition = IfMatch::ETag(found.row.etag);
-                let (loaded, present) = (LoadedEntity::default(), Some(found.encoded));
-                Ok(Some(Before { loaded, present, condition, has_expired: false }))
+                let before = Before::new(LoadedEntity::default(), condition);
+                Ok(Some(Before { present: Some(found.encoded), ..before }))
             }
             Occupant::Entity(found) if must_exist && verb.judges_time() && self.has_expired(&found)? => {
                 Err(Error::NotFound(row()?))
@@ -387,8 +419,11 @@ impl BegunWrite {
             // A pending insert has neither index rows in its partition, nor properties to keep. If the entity takes
             // steps, its insert removes the pending one.
             let replaces = self.write.before_commit().next().is_none();
-            let loaded = LoadedEntity::default();
-            return replaces.then_some(Before { loaded, present: None, condition, has_expired: false });
+            return replaces.then(|| Before::new(LoadedEntity::default(), condition));
+        }
+        if self.entity.verb == Verb::Patch {
+            // It changes no row of an index.
+            return Some(Before::new(LoadedEntity::default(), condition));
         }
         let mut loaded = found.into_loaded();
         if self.entity.new_rows().is_some() && self.entity.verb != Verb::Update {
@@ -401,14 +436,14 @@ impl BegunWrite {
         if matches!(self.entity.verb, Verb::Upsert | Verb::Insert) {
             loaded.unknown = None;
         }
-        Some(Before { loaded, present: None, condition, has_expired: false })
+        Some(Before::new(loaded, condition))
     }
 
     /// Returns the result of [`read`](Self::read) for the case that exactly this entity is already stored.
     pub(super) fn if_unchanged(&self) -> Option<Before> {
         let rows = self.entity.new_rows().filter(|_| self.reads())?.clone().into_loaded();
         let loaded = LoadedEntity { rows, unknown: None, until: None };
-        Some(Before { loaded, present: None, condition: IfMatch::Any, has_expired: false })
+        Some(Before::new(loaded, IfMatch::Any))
     }
 
     /// Returns the operation on the entity's row, and the change of the entity's rows.
@@ -431,7 +466,7 @@ impl BegunWrite {
             (Entity::Rows(new), Some(condition)) => {
                 Action::Replace(write.properties_over(carried.map(Carried::properties), new), condition)
             }
-            (Entity::Rows(new), None) if *verb == Verb::Upsert && !write.schema.has_indexes() => {
+            (Entity::Rows(new), None) if *verb == Verb::Upsert && !write.schema.has_indexes() && !write.records() => {
                 Action::Upsert(write.properties(new))
             }
             (Entity::Rows(new), None) => Action::Insert(write.properties(new)),
@@ -441,7 +476,8 @@ impl BegunWrite {
         let old = loaded.map_or([].as_slice(), |loaded| &loaded.rows);
         let change = Change { old, new: new.map_or(&[], |new| verb.written(new)) };
         let (defers, fences) = (self.defers(), verb.fences());
-        Planned { write, change, keys, action, is_checked, defers, fences, looks: fences && self.entity.looks }
+        let looks = fences && self.entity.looks;
+        Planned { write, change, keys, action, is_checked, defers, fences, looks, events: None }
     }
 
     /// Returns the properties that the write leaves in the row, although they are not the entity's.
@@ -484,6 +520,8 @@ impl BegunWrite {
                 _ => self.defers() && self.entity.looks,
             },
             Verb::Remove | Verb::Reindex(_) => !matches!(error, Error::NotFound(_)),
+            // The version is the one that the write has read itself.
+            Verb::Patch => self.write.records() && self.entity.expected.is_none(),
             _ => false,
         };
         begins_anew && keys.row_key == row.row_key

@@ -1,7 +1,8 @@
 //! The execution of entity writes: read, plan, and one commit or steps; and again after a lost race.
 
-use std::slice;
+use std::{iter, slice};
 
+use futures_util::future::try_join;
 use table_model::unstable::entity::Unknown;
 use table_store::{ETag, Error, Properties, Result, backend::BoxFuture, error::OutcomeUnknownError};
 
@@ -9,6 +10,8 @@ use super::{
     change::Planned,
     commit::{self, Caller, commit},
     entity_write::{Before, BegunWrite, EntityWrite},
+    events::{leave_out_deleted, record, write_marks},
+    lost::fence_unchanged,
     members,
     steps::{Committed, execute_steps},
     write::{Write, WrittenRow},
@@ -48,8 +51,16 @@ pub fn check(writes: &[BegunWrite]) -> Result<()> {
         return Ok(());
     }
     let unchanged: Vec<_> = writes.iter().map(BegunWrite::if_unchanged).collect();
-    let planned = writes.iter().zip(&unchanged).map(|(write, before)| write.plan(before.as_ref(), None));
-    commit::check(&planned.collect::<Vec<_>>())
+    commit::check(&plan(writes, &unchanged, &[])?)
+}
+
+/// Plans the writes, given what was read for them, and what they leave in their rows, if it was read.
+fn plan<'p>(writes: &'p [BegunWrite], before: &'p [Option<Before>], carried: &[Unknown]) -> Result<Vec<Planned<'p>>> {
+    let carried = carried.iter().map(|carried| carried.as_deref()).chain(iter::repeat(None));
+    let planned = writes.iter().zip(before).zip(carried);
+    let mut planned: Vec<_> = planned.map(|((write, before), carried)| write.plan(before.as_ref(), carried)).collect();
+    record(writes, before, &mut planned)?;
+    Ok(planned)
 }
 
 /// Writes one entity.
@@ -122,16 +133,43 @@ async fn execute_leaving(
 /// Writes entities as [`execute`] does, once.
 pub async fn attempt(writes: &[BegunWrite], caller: Caller) -> Result<Vec<WrittenEntity>, WriteFailure> {
     writes.iter().try_for_each(BegunWrite::check_present)?;
-    let before = make_room(writes, read(writes).await?).await?;
+    let before = if writes.iter().any(BegunWrite::reads) {
+        let marks = write_marks(writes.iter().map(|write| (&write.write, write.entity.keys())));
+        let marks = async {
+            marks.await;
+            Ok(())
+        };
+        make_room(writes, try_join(read(writes), marks).await?.0).await?
+    } else {
+        writes.iter().map(|_| None).collect()
+    };
     let mut carried = Vec::with_capacity(writes.len());
     for (write, before) in writes.iter().zip(&before) {
         carried.push(write.carried(before.as_ref()).await?);
     }
-    let planned = writes.iter().zip(&before).zip(&carried);
-    let planned: Vec<_> =
-        planned.map(|((write, before), carried)| write.plan(before.as_ref(), carried.as_deref())).collect();
-    let committed = match carry_out(&planned, caller).await {
+    let mut planned = plan(writes, &before, &carried)?;
+    let mut carried_out = carry_out(&planned, caller).await;
+    // A bulk write divides a transaction that is too large.
+    if let (Err(WriteFailure { error: Error::Limit(_), .. }), true) =
+        (&carried_out, caller == Caller::Transaction || writes.len() == 1)
+        && leave_out_deleted(&mut planned)
+    {
+        carried_out = carry_out(&planned, caller).await;
+    }
+    let committed = match carried_out {
         Ok(committed) => committed,
+        Err(WriteFailure { error: Error::OutcomeUnknown(mut lost), mut fenced, uncovered, .. })
+            if planned.iter().any(|planned| planned.events.is_some()) =>
+        {
+            if let Some((at, version)) = fence_unchanged(&planned, &fenced).await {
+                fenced.retain(|(other, _)| *other != at);
+                fenced.push((at, version));
+                if at == 0 {
+                    lost.now = planned[0].write.row_now(planned[0].keys).await;
+                }
+            }
+            return Err(WriteFailure { error: Error::OutcomeUnknown(lost), fenced, lost_race: Vec::new(), uncovered });
+        }
         Err(failure) => {
             let error = recent(&planned, failure.error).await;
             let gave_up = writes.iter().any(|write| write.write.gave_up());
@@ -172,10 +210,7 @@ async fn recent(planned: &[Planned<'_>], error: Error) -> Error {
 /// take their place. Returns what is stored then.
 async fn make_room(writes: &[BegunWrite], before: Vec<Option<Before>>) -> Result<Vec<Option<Before>>> {
     let has_expired = |before: &Option<Before>| before.as_ref().is_some_and(|before| before.has_expired);
-    let fits = |before: &[Option<Before>]| {
-        let planned = writes.iter().zip(before).map(|(write, before)| write.plan(before.as_ref(), None));
-        commit::check(&planned.collect::<Vec<_>>())
-    };
+    let fits = |before: &[Option<Before>]| commit::check(&plan(writes, before, &[])?);
     if !before.iter().any(has_expired) || !matches!(fits(&before), Err(Error::Limit(_))) {
         return Ok(before);
     }

@@ -10,10 +10,10 @@ use std::{
 };
 
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
-use table_model::unstable::{layout::LayoutExt, lifecycle::Standing};
+use table_model::unstable::{event::MARKS, layout::LayoutExt, lifecycle::Standing};
 use table_store::{
-    Error, Result, RowId,
-    backend::{Action, Group, Operation},
+    Error, Properties, Result, RowId,
+    backend::{Action, Group, Operation, Reach},
     error::LimitError,
     unstable::{RowKeys, limits},
 };
@@ -139,6 +139,21 @@ impl Grouped {
             let table = planned.write.table_of(planned.keys)?;
             let position = operations.add(table, planned.keys, planned.action.clone(), planned.is_checked.0);
             positions.push(position.map_err(|_| planned.twice(ONE_WRITE))?);
+        }
+        for entity in planned {
+            let Some(events) = entity.events.as_deref() else { continue };
+            let table = entity.write.table_of(entity.keys)?;
+            for event in &events.rows {
+                let RowKeys { partition_key, .. } = entity.keys;
+                let keys = RowKeys { partition_key: partition_key.clone(), row_key: event.row_key.clone() };
+                let action = Action::Insert(event.properties(&entity.action));
+                // No two events have one key.
+                let _ = operations.add(table.clone(), &keys, action, false);
+            }
+            if entity.write.reach == Reach::Store {
+                // Several entities may have one mark.
+                let _ = operations.add(MARKS.into(), &events.mark, Action::Upsert(Properties::default()), true);
+            }
         }
         let mut clash = None;
         for entity in planned.iter().filter(|entity| entity.write.schema.has_indexes()) {

@@ -182,7 +182,11 @@ pub fn folded<'p>(planned: &[Planned<'p>]) -> (Vec<Planned<'p>>, Vec<usize>) {
                 let condition = planned[*deleted].version().cloned().map_or(IfMatch::Any, IfMatch::ETag);
                 let change = Change { old: planned[*deleted].change.old, new: entity.change.new };
                 let action = Action::Replace(properties.clone(), condition);
-                folded[position] = Planned { change, action, ..entity.clone() };
+                let mut events = entity.events.clone();
+                if let (Some(events), Some(before)) = (&mut events, &planned[*deleted].events) {
+                    events.rows.splice(..0, before.rows.iter().cloned());
+                }
+                folded[position] = Planned { change, action, events, ..entity.clone() };
                 position
             }
             _ => {
@@ -209,7 +213,7 @@ fn replaced(planned: &[Planned<'_>]) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Checks whether two writes are of one type. The descriptions of a type may have several addresses.
-fn is_same_type(entity: &Planned<'_>, other: &Planned<'_>) -> bool {
+pub fn is_same_type(entity: &Planned<'_>, other: &Planned<'_>) -> bool {
     let [one, other] = [entity, other].map(|planned| &planned.write.schema);
     one.layouts.iter().map(|layout| one.id(layout)).eq(other.layouts.iter().map(|layout| other.id(layout)))
 }

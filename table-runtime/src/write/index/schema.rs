@@ -10,6 +10,7 @@ use table_model::{
             self, EntityInfo, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown, VERSION, WriteEntity,
             version_value,
         },
+        event,
         layout::{LayoutExt, has_property},
         lifecycle::{self, Standing},
     },
@@ -66,6 +67,8 @@ pub struct Encoded {
     pub index_rows: Vec<EncodedRow>,
     /// Whether all rows were checked against the service's limits.
     pub is_checked: bool,
+    /// The properties by which an event leads to the entity; `None` if writes record none.
+    pub event_pointer: Option<Properties>,
 }
 
 /// A row as it is written.
@@ -107,7 +110,14 @@ impl Encoded {
     pub fn check_elements(&self, info: &EntityInfo) -> Result<()> {
         let is_counted = |layout: &LayoutInfo| layout.index.is_none() || layout.is_same_partition();
         let count = self.rows().filter(|row| is_counted(&info.layouts[row.layout])).count();
-        if count <= limits::OPERATIONS {
+        // The deletion of an entity records one event.
+        let (room, limit) = match info.events {
+            None => (limits::OPERATIONS, "100 rows in its partition, which one transaction can delete"),
+            Some(_) => {
+                (limits::OPERATIONS - 1, "99 rows in its partition, which one transaction can delete beside an event")
+            }
+        };
+        if count <= room {
             return Ok(());
         }
         let elements = info.layouts.iter().enumerate().filter(|(_, layout)| is_counted(layout));
@@ -116,8 +126,7 @@ impl Encoded {
             (count > 0).then(|| format!(", with {count} elements of `{field}` in the index `{}`", layout.name))
         });
         let (what, found) = ("the entity has".to_owned(), format!("{count} rows{}", elements.collect::<String>()));
-        let (table, limit) =
-            (info.layouts[0].table.to_string(), "100 rows in its partition, which one transaction can delete");
+        let table = info.layouts[0].table.to_string();
         let row = RowId::of(&table, &self.primary.keys);
         Err(Box::new(LimitError::new(table, Some(row), what, found, limit)).into())
     }
@@ -150,7 +159,9 @@ impl Encoded {
                 index_rows.push(EncodedRow { layout, keys, properties: of_row });
             }
         }
-        Ok(Self { primary, index_rows, is_checked: false })
+        let has_events = entity.info().events.is_some();
+        let event_pointer = has_events.then(|| entity::event_pointer(entity, &primary.keys)).transpose()?;
+        Ok(Self { primary, index_rows, is_checked: false, event_pointer })
     }
 
     /// Returns all rows of the entity.
@@ -375,7 +386,8 @@ impl Schema {
 
     /// Reads the entity in a row of its table; `None` if the row belongs to another kind of entity.
     pub fn read(&self, row: Row) -> Result<Option<FoundEntity>> {
-        if self.shape().is_some_and(|shape| !shape.fits(&row.row_key)) {
+        let is_other = self.shape().is_some_and(|shape| !shape.fits(&row.row_key));
+        if is_other || event::is_event(&self.layouts[0], &row.row_key) {
             return Ok(None);
         }
         // In a slice, the keys of another program's row may hold no time.

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use futures_util::future::join;
+use futures_util::future::join3;
 use table_model::unstable::{entity::PENDING, layout::LayoutExt};
 use table_store::{
     ETag, Error, Guid, Properties, Result, ValueRef,
@@ -18,9 +18,10 @@ use super::{
     change::Planned,
     claim::{OfMember, write_rows},
     commit::{self, Caller, commit},
+    events::write_marks,
     execute::WriteFailure,
     leased::HeldLeases,
-    lost::WriteProof,
+    lost::{WriteProof, has_event},
     members::{self, CommitCondition, TransactionMember},
     schema::{EncodedRow, pending},
     write::{EntityState, WriteAnswer, WrittenRow},
@@ -53,8 +54,8 @@ impl<'p> Planned<'p> {
 
 /// Writes entities of one partition in steps, all or none.
 pub(super) async fn execute_steps(planned: &[Planned<'_>]) -> Result<Vec<Committed>, WriteFailure> {
-    // A write of one entity was checked when that was encoded.
-    if planned.len() > 1 {
+    // A write of one entity was checked when that was encoded, but for its events.
+    if planned.len() > 1 || planned.iter().any(|entity| entity.events.is_some()) {
         commit::check_planned(planned).await?;
     }
     let (folded, positions) = members::folded(planned);
@@ -86,7 +87,8 @@ async fn in_steps(members: &mut [TransactionMember<'_>]) -> Result<Vec<Committed
         added.extend(rows.into_iter().map(|row| (at, row)));
     }
     let pending: Vec<_> = inserts.iter().map(|at| &members[*at].planned).collect();
-    let (inserted, released) = join(insert_pending(&pending), read_released(members)).await;
+    let marks = write_marks(members.iter().map(|member| (member.planned.write, member.planned.keys)));
+    let (inserted, released, ()) = join3(insert_pending(&pending), read_released(members), marks).await;
     for (at, condition) in inserts.iter().zip(inserted?) {
         *members[*at].condition.get_mut() = condition;
     }
@@ -277,14 +279,15 @@ async fn look_again(
         }
         refused => Some(refused),
     };
+    let has_event = has_event(planned).await;
     let reads = planned
         .iter()
         .map(|entity| async move { entity.write.get(&entity.write.table_of(entity.keys)?, entity.keys).await });
     let rows: Vec<_> = pacing::in_waves(reads).await.into_iter().collect::<Result<_>>()?;
-    let proofs: Vec<_> = planned.iter().zip(&rows).map(|(entity, row)| entity.proof(row.as_ref())).collect();
-    if proofs.iter().any(|proof| !matches!(proof, WriteProof::None)) {
+    let proofs: Vec<_> = planned.iter().zip(&rows).map(|(entity, row)| entity.proof(row.as_ref(), has_event)).collect();
+    if has_event || proofs.iter().any(|proof| !matches!(proof, WriteProof::None)) {
         // A migration may have passed the entities by while they were pending.
-        return match (HeldLeases::of(planned).await, unknown.take()) {
+        return match (HeldLeases::of_layouts(planned).await, unknown.take()) {
             (Err(_), Some(unknown)) => Err(unknown),
             _ => Ok(Some(proofs.into_iter().map(WriteProof::version).collect())),
         };

@@ -9,6 +9,7 @@
 )]
 
 pub mod entity;
+pub mod events;
 pub mod generic;
 pub mod groups;
 pub mod index_paths;
