@@ -3,21 +3,19 @@
 //! The row of an event is in the table and the partition of its entity. A mark is a row of one table for all entities; a
 //! relay finds partitions by the marks alone.
 
+pub use table_store::unstable::limits::MARKS;
 use table_store::{
     Guid, PropertiesRef, Ticks, ValueRef,
-    error::KeyProblem,
     unstable::{RowKeys, limits},
 };
 use twox_hash::XxHash3_64;
 
 use crate::{
     entity::{EVENT_AT, KIND, PENDING, TableEntity, WRITE_ID, attempt},
-    key::{Encode, Escape, KeyBuffer, Plain, hash::bucket, kind},
+    key::{Escape, KeyBuffer, hash::bucket, text::write_plain},
     layout::{Encoding, LayoutInfo, items, text},
 };
 
-/// The table of the marks.
-pub const MARKS: &str = "TableEvents";
 /// Number of partitions over which the marks of an entity are distributed.
 pub const BUCKETS: usize = 16;
 
@@ -25,10 +23,8 @@ pub const BUCKETS: usize = 16;
 pub const CHANGE: &str = "EventChange";
 /// Property of an event: the kind of the entity. A row with [`KIND`] would be an entity.
 pub const EVENT_KIND: &str = "EventKind";
-/// Property of an event: how often its delivery has failed.
-pub const ATTEMPTS: &str = "EventAttempts";
 
-/// Text with which the row keys of events and of failed events begin. No key text begins with two `~`, because a `~` in a
+/// Text with which the row keys of events begin, and of no other row. No key text begins with two `~`, because a `~` in a
 /// text is written as `~7E`.
 const NOT_ENTITIES: &str = "~~";
 /// Text with which the row keys of events begin.
@@ -105,22 +101,13 @@ impl EventKey {
         key.push_str(&format!("{:019}_{}", self.at.get(), self.id));
         key.into_string()
     }
-
-    /// Reads the row key of an event of this entity; `None` if it is that of another row.
-    pub fn read(entity: &str, row_key: &str) -> Option<Self> {
-        let key = row_key.strip_prefix(key_of(EVENTS, entity).as_str())?;
-        let (at, id) = key.split_at_checked(20)?;
-        let at = at.strip_suffix('_').filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))?;
-        Some(Self { at: Ticks::new(at.parse().ok()?)?, id: id.parse().ok()? })
-    }
 }
 
 /// Returns the beginning of the keys of an entity's events: this text, and the name of the entity with its delimiter.
 fn key_of(begin: &str, entity: &str) -> KeyBuffer {
     let mut key = KeyBuffer::new();
     key.push_str(begin);
-    // A text has no value that a key cannot hold.
-    let _: Result<(), KeyProblem> = <Plain as Encode<kind::Text>>::write(entity, Escape::part(false), &mut key);
+    write_plain(entity, Escape::part(false), &mut key);
     key.push(' ');
     key
 }
@@ -166,19 +153,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_events_are_read_as_they_were_written() {
+    fn no_entity_has_events_in_the_range_of_another_one() {
         let at = "2010-05-28T00:00:00Z".parse().unwrap_or(Ticks::UNIX_EPOCH);
         let key = EventKey { at, id: Guid::from_bytes([0xAB; 16]) };
-        let written = key.row_key("Order");
-        assert_eq!(written, "~~event-Order 0634106016000000000_abababab-abab-abab-abab-abababababab");
-        assert_eq!(EventKey::read("Order", &written), Some(key));
-        assert_eq!(EventKey::read("Orders", &written), None);
-        assert_eq!(EventKey::read("Order", "~~event-Order "), None);
-        // Names are escaped, so no entity has keys in the range of another one.
-        let spaced = key.row_key("Order 5/2");
-        assert!(spaced.starts_with("~~event-Order!205~2F2 0634106016000000000_"));
-        assert_eq!(EventKey::read("Order", &spaced), None);
-        assert_eq!(EventKey::read("Order 5/2", &spaced), Some(key));
+        assert_eq!(key.row_key("Order"), "~~event-Order 0634106016000000000_abababab-abab-abab-abab-abababababab");
+        assert!(key.row_key("Order 5/2").starts_with("~~event-Order!205~2F2 0634106016000000000_"));
     }
 
     #[test]

@@ -70,8 +70,7 @@ pub mod unstable {
 
     pub mod event {
         pub use crate::event::{
-            ATTEMPTS, CHANGE, EVENT_KIND, EVENTS, EventKey, MARKS, check_mark, is_copied, is_event, last_event,
-            mark_keys, may_be_key,
+            CHANGE, EVENT_KIND, EventKey, MARKS, check_mark, is_copied, is_event, last_event, mark_keys, may_be_key,
         };
     }
 

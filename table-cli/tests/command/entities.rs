@@ -1,9 +1,9 @@
 //! Entities without the rows of their indexes, and what a file of an embedded store needs.
 
-use std::{fs, sync::Arc};
+use std::{fs, sync::Arc, time::SystemTime};
 
 use table_runtime::{
-    Tables, Value,
+    TableEntity, Tables, Value,
     backend::{Action, BackendExt as _, EmbeddedBackend, Group, Operation},
 };
 
@@ -143,4 +143,38 @@ async fn a_copy_skips_rows_that_cannot_be_written() {
     assert!(lines[2].contains("a property's name is `odata.kind`"), "{errors}");
     assert_eq!(lines[3], "2 rows skipped");
     assert_eq!(printed(&["--store", &other, "count", "Odd"]), "3\n");
+}
+
+/// An entity whose writes record events.
+#[derive(TableEntity)]
+#[table(name = "Invites", kind, events(copy), expires = until)]
+struct Invite {
+    #[partition_key]
+    team: String,
+    #[row_key]
+    id: u32,
+    until: SystemTime,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_no_entities() {
+    let folder = Folder::new();
+    let file = folder.path("a.tables");
+    let tables = Tables::open(&file).unwrap();
+    tables.create::<Invite>().await.unwrap();
+    let invite = |id| Invite { team: "a".into(), id, until: SystemTime::UNIX_EPOCH };
+    tables.insert_all((0..2).map(invite)).await.unwrap();
+    drop(tables);
+    let with = |arguments: &[&str]| printed(&[&["--store", &file], arguments].concat());
+    assert_eq!(with(&["count", "Invites"]), "4\n");
+    assert_eq!(with(&["count", "Invites", "--entities"]), "2\n");
+    assert_eq!(with(&["count", "TableEvents", "--entities"]), "0\n");
+    let shown = with(&["show", "Invites"]);
+    let rows: Vec<_> = shown.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(rows, ["Invite", "Invite", "event", "event"], "{shown}");
+    let derived = with(&["derive", "Invites"]);
+    assert!(derived.contains("expires = until, events(copy))]"), "{derived}");
+    assert!(!derived.contains("event_at"), "{derived}");
+    let (code, line) = failed(&["--store", &file, "sweep", "Invite"]);
+    assert!(code == 2 && line.contains("records events"), "{line}");
 }

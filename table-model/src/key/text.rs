@@ -70,7 +70,7 @@ const SPECIAL: [bool; 256] = {
 
 /// Writes text that is neither folded nor cut. Runs of characters that need no escape are copied at once.
 #[inline]
-fn write_plain(text: &str, escape: Escape, out: &mut KeyBuffer) {
+pub fn write_plain(text: &str, escape: Escape, out: &mut KeyBuffer) {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| escape.is_special(byte)) {
         // Special bytes are ASCII or lead bytes, so a character begins here.

@@ -71,8 +71,8 @@ pub fn check_table_name(table: &str) -> Result<()> {
 
 /// Name of the table in which `create` keeps its records.
 const RECORDS: &str = "TableLayouts";
-/// The table of the marks of events.
-const MARKS: &str = "TableEvents";
+/// Name of the table with the marks of events.
+pub const MARKS: &str = "TableEvents";
 
 /// Checks the prefix of the names of tables: letters and then digits, once or several times.
 pub(crate) fn check_prefix(prefix: &str) -> Result<()> {

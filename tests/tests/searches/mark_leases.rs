@@ -4,9 +4,9 @@ use std::{pin::Pin, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use futures_util::FutureExt as _;
-use table_runtime::{Error, TableEntity, Tables};
+use table_runtime::{ETag, Error, TableEntity, Tables};
 use tests::{
-    stores::{Kind, Store},
+    stores::Kind,
     turns::{Fate, Gate, Turns},
 };
 
@@ -22,14 +22,27 @@ struct Note {
     id: u32,
 }
 
-/// A write whose requests the test grants.
-struct Running<'a, T> {
+/// An insert whose requests the test grants.
+struct Running {
     gate: Gate,
-    future: Pin<Box<dyn Future<Output = table_runtime::Result<T>> + 'a>>,
-    result: Option<table_runtime::Result<T>>,
+    future: Pin<Box<dyn Future<Output = table_runtime::Result<ETag>>>>,
+    result: Option<table_runtime::Result<ETag>>,
 }
 
-impl<T> Running<'_, T> {
+impl Running {
+    /// Begins an insert, up to its commit.
+    async fn begin() -> Result<Self> {
+        let (store, gate) = (Kind::Plain.open()?, Gate::default());
+        Tables::new(store.backend.clone()).create::<Note>().await?;
+        gate.begin(0, 0);
+        let tables = Tables::new(Turns::new(store.backend, gate.clone(), 0));
+        let insert = async move { tables.insert(&Note { author: "a".into(), id: 1 }).await };
+        let mut running = Self { gate, future: Box::pin(insert), result: None };
+        ensure!(running.waiting()[0].starts_with("TableEvents"), "the mark comes first: {:?}", running.waiting());
+        running.grant("TableEvents", Fate::Answered)?;
+        Ok(running)
+    }
+
     fn go_on(&mut self) {
         if self.result.is_none() {
             self.result = (&mut self.future).now_or_never();
@@ -60,26 +73,9 @@ impl<T> Running<'_, T> {
     }
 }
 
-/// Begins an insert, up to the commit that waits.
-async fn begun(store: &Store) -> Result<(Tables, Gate)> {
-    Tables::new(store.backend.clone()).create::<Note>().await?;
-    let gate = Gate::default();
-    gate.begin(0, 0);
-    Ok((Tables::new(Turns::new(store.backend.clone(), gate.clone(), 0)), gate))
-}
-
-fn note() -> Note {
-    Note { author: "a".into(), id: 1 }
-}
-
 #[tokio::test]
 async fn a_lease_is_renewed_while_the_commit_is_under_way() -> Result<()> {
-    let store = Kind::Plain.open()?;
-    let (tables, gate) = begun(&store).await?;
-    let note = note();
-    let mut insert = Running { gate, future: Box::pin(async { tables.insert(&note).await }), result: None };
-    ensure!(insert.waiting()[0].starts_with("TableEvents"), "the mark comes first: {:?}", insert.waiting());
-    insert.grant("TableEvents", Fate::Answered)?;
+    let mut insert = Running::begin().await?;
     for _ in 0..3 {
         ensure!(insert.waiting().len() == 1 && insert.waiting()[0].starts_with("Notes"), "{:?}", insert.waiting());
         insert.pass(HALF);
@@ -94,12 +90,7 @@ async fn a_lease_is_renewed_while_the_commit_is_under_way() -> Result<()> {
 
 #[tokio::test]
 async fn a_commit_is_given_up_when_its_lease_ends() -> Result<()> {
-    let store = Kind::Plain.open()?;
-    let (tables, gate) = begun(&store).await?;
-    let note = note();
-    let mut insert = Running { gate, future: Box::pin(async { tables.insert(&note).await }), result: None };
-    insert.go_on();
-    insert.grant("TableEvents", Fate::Answered)?;
+    let mut insert = Running::begin().await?;
     insert.pass(HALF);
     insert.grant("TableEvents", Fate::Refused)?;
     ensure!(insert.waiting().len() == 1, "the lease goes on: {:?}", insert.waiting());
@@ -117,12 +108,7 @@ async fn a_commit_is_given_up_when_its_lease_ends() -> Result<()> {
 
 #[tokio::test]
 async fn a_mark_that_is_answered_after_the_lease_renews_nothing() -> Result<()> {
-    let store = Kind::Plain.open()?;
-    let (tables, gate) = begun(&store).await?;
-    let note = note();
-    let mut insert = Running { gate, future: Box::pin(async { tables.insert(&note).await }), result: None };
-    insert.go_on();
-    insert.grant("TableEvents", Fate::Answered)?;
+    let mut insert = Running::begin().await?;
     insert.pass(HALF);
     ensure!(insert.waiting().len() == 2, "{:?}", insert.waiting());
     insert.pass(HALF);

@@ -62,7 +62,7 @@ impl Tables {
         if let Some(lease) = marks.held(mark, after) {
             return Ok(lease);
         }
-        marks.wait_for(mark.clone());
+        marks.announce(mark.clone());
         let bucket = RowKeys { partition_key: mark.partition_key.clone(), row_key: String::new() };
         let _turn = self.turn(MARKS, &bucket).await;
         if let Some(lease) = marks.held(mark, after) {

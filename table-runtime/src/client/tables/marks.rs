@@ -41,7 +41,7 @@ impl MarkLease {
 #[derive(Debug, Default)]
 pub struct Marks {
     held: Mutex<HashMap<RowKeys, MarkLease>>,
-    /// Marks for which tasks wait. The task whose turn it is writes those of its bucket together.
+    /// Marks that tasks need now or soon. The task whose turn it is writes those of its bucket together.
     waiting: Mutex<BTreeSet<RowKeys>>,
 }
 
@@ -51,12 +51,7 @@ impl Marks {
         lock(&self.held).get(mark).copied().filter(|lease| after.is_none_or(|after| lease.began > after))
     }
 
-    /// Adds a mark to those for which tasks wait.
-    pub fn wait_for(&self, mark: RowKeys) {
-        lock(&self.waiting).insert(mark);
-    }
-
-    /// Adds a mark that will be needed, unless too many are waited for.
+    /// Adds a mark that a task needs, unless there are too many: the task then writes it alone.
     pub fn announce(&self, mark: RowKeys) {
         let mut waiting = lock(&self.waiting);
         if waiting.len() < MOST {
@@ -64,12 +59,12 @@ impl Marks {
         }
     }
 
-    /// Removes a mark from those for which tasks wait.
+    /// Removes a mark that another task has written.
     pub fn written_by_another(&self, mark: &RowKeys) {
         lock(&self.waiting).remove(mark);
     }
 
-    /// Takes marks of one bucket for which tasks wait, this one among them, as many as a transaction has room for.
+    /// Takes marks of one bucket that tasks need, this one among them, as many as a transaction has room for.
     pub fn take(&self, mark: &RowKeys) -> Vec<RowKeys> {
         let mut waiting = lock(&self.waiting);
         waiting.remove(mark);

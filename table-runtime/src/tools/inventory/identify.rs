@@ -78,8 +78,12 @@ impl Inventory {
         self.best(table, partition_key, row_key, None)
     }
 
-    /// Checks whether a row with this key is an event of one of the recorded entities of the table.
+    /// Checks whether a row with this key is an event of one of the recorded entities of the table, or the mark of a partition
+    /// with events.
     pub fn is_event(&self, table: &str, row_key: &str) -> bool {
+        if table.eq_ignore_ascii_case(event::MARKS) {
+            return self.entities.iter().any(|entity| entity.events.is_some());
+        }
         let mut layouts = self.layouts_in(table).into_iter();
         let is_of = |(entity, layout): (&RecordedEntity, &LayoutInfo)| {
             entity.events.is_some() && layout.index.is_none() && event::is_event(layout, row_key)
