@@ -40,8 +40,8 @@ pub(super) enum StoreRefusal {
     NotFound,
     ConditionNotMet,
     Damaged(DamagedProperties),
-    /// The row that would result from a merge breaks a limit.
-    Limit(Box<Error>),
+    /// The row that would result from a merge breaks a limit, or a row next to the place of a new one is damaged.
+    Row(Box<Error>),
 }
 
 /// A reason that is shared by all writers of one commit, or by all callers after the store was closed.

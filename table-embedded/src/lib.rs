@@ -279,7 +279,7 @@ impl StoreFailure {
                 StoreRefusal::NotFound => Error::NotFound(row().into()),
                 StoreRefusal::ConditionNotMet => Error::ConditionNotMet(row().into()),
                 StoreRefusal::Damaged(damage) => Error::damaged(row(), damage),
-                StoreRefusal::Limit(error) => *error,
+                StoreRefusal::Row(error) => *error,
             },
             Self::Failed(reason) => reason.into(),
             Self::Unknown(reason) => {

@@ -1,10 +1,13 @@
 //! A transaction in the form that the writer sends to the committer: encoded, and sorted by table and key.
 
-use std::ops::Range;
+use std::{
+    mem,
+    ops::{Bound, Range},
+};
 
-use redb::{AccessGuard, ReadableTable, Table};
+use redb::{AccessGuard, Cursor, ReadableTable, Table};
 use table_store::{
-    ETag, PropertiesRef, Ticks,
+    ETag, Error, PropertiesRef, Ticks,
     backend::{Action, Group, IfMatch},
     unstable::limits,
 };
@@ -12,6 +15,7 @@ use twox_hash::XxHash3_64;
 
 use super::{
     failure::StoreRefusal,
+    read::read_stored,
     store_key,
     stored_value::{self, StoredValue},
 };
@@ -19,8 +23,8 @@ use super::{
 /// A table of rows, opened for writing.
 pub(super) type WriteRows<'t> = Table<'t, &'static [u8], &'static [u8]>;
 
-/// A key or a value, in the page that contains it.
-type StoredBytes<'r> = AccessGuard<'r, &'static [u8]>;
+/// The key and the value of a row, in the page that contains them.
+type FoundRow<'r> = (AccessGuard<'r, &'static [u8]>, AccessGuard<'r, &'static [u8]>);
 
 /// The operations of a transaction on the rows of one table. Their bytes are those of the file, except for the time
 /// stamps and the rows that result from merges.
@@ -192,13 +196,16 @@ impl Prepared {
             },
             _ => None,
         };
+        let is_new = found.is_none();
         let refusal = match (refusal, found) {
             (None, Some(value)) if operation.write == PreparedAction::Merge => {
                 merge(table, key, value, values, &mut operation.value).err()
             }
-            (refusal, _) => refusal,
+            (refusal, Some(_)) => refusal,
+            // A damaged key may have led the search to a wrong place: a row that is written there may not be found.
+            (refusal, None) => existing.damaged_neighbour(table).map(StoreRefusal::Row).or(refusal),
         };
-        operation.place = if found.is_some() { RowPlace::Row } else { RowPlace::Gap(existing.gap) };
+        operation.place = if is_new { RowPlace::Gap(existing.gap) } else { RowPlace::Row };
         Ok(refusal)
     }
 
@@ -226,7 +233,7 @@ fn merge(
     // Only the changes were checked earlier. Together with the row's other properties, they may exceed a limit.
     if let Some((partition_key, row_key)) = store_key::decode(key) {
         limits::check_row(table, &partition_key, &row_key, merged.as_ref())
-            .map_err(|error| StoreRefusal::Limit(Box::new(error)))?;
+            .map_err(|error| StoreRefusal::Row(Box::new(error)))?;
     }
     let begin = values.len();
     stored_value::encode_into(values, &merged);
@@ -237,17 +244,19 @@ fn merge(
 /// Existing rows, searched by keys in ascending order. One seek finds all keys in one gap or in consecutive rows.
 pub(super) struct Existing<'r, 't> {
     rows: &'r WriteRows<'t>,
-    /// Rows after `next`; `None` before the first search.
-    ahead: Option<redb::Range<'r, &'static [u8], &'static [u8]>>,
+    /// Position after `next`; `None` before the first search.
+    ahead: Option<Cursor<'r, &'static [u8], &'static [u8]>>,
+    /// Last row before `next`.
+    before: Option<FoundRow<'r>>,
     /// First row at or after the key that was searched last.
-    next: Option<(StoredBytes<'r>, StoredBytes<'r>)>,
+    next: Option<FoundRow<'r>>,
     /// Number of gaps between rows that the search has passed.
     gap: u32,
 }
 
 impl<'r, 't> Existing<'r, 't> {
     pub(super) fn new(rows: &'r WriteRows<'t>) -> Self {
-        Self { rows, ahead: None, next: None, gap: 0 }
+        Self { rows, ahead: None, before: None, next: None, gap: 0 }
     }
 
     /// Returns the value of the row at this key.
@@ -257,7 +266,8 @@ impl<'r, 't> Existing<'r, 't> {
         } else if self.is_behind(key) {
             // Rows that are written together are often stored together, so the next row is tried before a seek.
             self.gap += 1;
-            self.next = self.ahead.as_mut().and_then(Iterator::next).transpose()?;
+            let next = self.ahead.as_mut().map(Cursor::next).transpose()?.flatten();
+            self.before = mem::replace(&mut self.next, next);
             if self.is_behind(key) {
                 self.seek(key)?;
             }
@@ -273,8 +283,15 @@ impl<'r, 't> Existing<'r, 't> {
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<(), redb::StorageError> {
-        let ahead = self.ahead.insert(self.rows.range(key..)?);
-        self.next = ahead.next().transpose()?;
+        let ahead = self.ahead.insert(self.rows.lower_bound(Bound::Included(key))?);
+        self.before = ahead.peek_prev()?;
+        self.next = ahead.next()?;
         Ok(())
+    }
+
+    /// Returns the error for a row next to the gap that was found last, if that row is damaged.
+    fn damaged_neighbour(&self, table: &str) -> Option<Box<Error>> {
+        let mut neighbours = self.before.iter().chain(&self.next);
+        neighbours.find_map(|(key, value)| read_stored(table, key.value(), value.value()).err().map(Box::new))
     }
 }

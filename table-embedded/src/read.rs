@@ -72,7 +72,7 @@ fn check_before(cursor: &mut StoredRows<'_>, table: &str, place: Bound<&[u8]>) -
 
 /// Reads the value of a row, whose keys are decoded only for an error.
 #[inline]
-fn read_stored<'v>(table: &str, key: &[u8], value: &'v [u8]) -> Result<StoredValue<'v>> {
+pub(super) fn read_stored<'v>(table: &str, key: &[u8], value: &'v [u8]) -> Result<StoredValue<'v>> {
     StoredValue::read(key, value).map_err(|_| damaged_at(table, key))
 }
 

@@ -1,4 +1,5 @@
-//! Damaged files of the embedded store: a read of a damaged row gives an error, never a wrong row or a panic.
+//! Damaged files of the embedded store: a read of a damaged row, or a write next to it, gives an error, never a wrong row
+//! or a panic.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -79,6 +80,11 @@ async fn every_read_of_a_damaged_row_is_an_error() -> Result<()> {
     is_damaged(posts.try_next().await);
     assert!(posts.try_next().await?.is_none(), "an error ends the stream");
     assert!(Post::key("Marcus", 3).get(&tables).await?.is_some());
+
+    // A new row next to it might not be found again.
+    tables.remove(Post::key("Marcus", 1)).await?;
+    let first = Post { author: "Marcus".to_owned(), number: 1, title: "Part 1".to_owned(), url: None };
+    is_damaged(tables.insert(&first).await);
     Ok(())
 }
 
