@@ -234,6 +234,9 @@ impl CommitterState {
         (self.names, self.reserved) = (batch.names, batch.reserved);
         let snapshot = Snapshot::new(&self.database, Arc::clone(&self.names));
         self.published.publish(snapshot.map_err(Reason::from));
+        self.published
+            .shared
+            .committed(tasks.iter().filter_map(Task::as_write).flatten().map(|written| &*written.table));
         Ok(answers)
     }
 }

@@ -295,9 +295,14 @@ macro_rules! delegate_to_store {
     ($backend:ty) => {
         impl Backend for $backend {
             fn describe(&self) -> Description<'_> {
-                let (reach, side_by_side) = (Reach::Store, TRANSACTIONS);
-                // The committer answers every request.
-                Description { reach, side_by_side, may_lose_answers: false, ..Description::new("redb") }
+                Description {
+                    reach: Reach::Store,
+                    side_by_side: TRANSACTIONS,
+                    // The committer answers every request.
+                    may_lose_answers: false,
+                    in_process: Some(&self.store.published.shared),
+                    ..Description::new("redb")
+                }
             }
 
             fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, TableDefinition, TableHandle};
-use table_store::{Error, Result};
+use table_store::{Error, Result, backend::InProcess};
 
 use super::failure::{Reason, StoreError, engine};
 
@@ -107,7 +107,11 @@ impl Snapshot {
 ///
 /// It is a lock around an `Arc`. Readers hold the lock while they clone the `Arc`, the committer holds it while it
 /// exchanges the `Arc`.
-pub(super) struct Published(RwLock<StoreState>);
+pub(super) struct Published {
+    state: RwLock<StoreState>,
+    /// What the handles of the store share.
+    pub(super) shared: InProcess,
+}
 
 enum StoreState {
     Open(Arc<Snapshot>),
@@ -122,12 +126,12 @@ impl Published {
     }
 
     pub(super) fn of(snapshot: Arc<Snapshot>) -> Self {
-        Self(RwLock::new(StoreState::Open(snapshot)))
+        Self { state: RwLock::new(StoreState::Open(snapshot)), shared: InProcess::default() }
     }
 
     /// Returns the snapshot of the last commit.
     pub(super) fn take(&self) -> Result<Arc<Snapshot>> {
-        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
             StoreState::Open(snapshot) => Ok(Arc::clone(snapshot)),
             StoreState::Unreadable(reason) => Err(reason.clone().into()),
             StoreState::Closed => Err(StoreError::Stopped.into()),
@@ -136,7 +140,7 @@ impl Published {
 
     /// Returns the reason why the store was closed, if a failure closed it.
     pub(super) fn failure(&self) -> Option<Reason> {
-        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
             StoreState::Unreadable(reason) => Some(reason.clone()),
             StoreState::Open(_) | StoreState::Closed => None,
         }
@@ -155,7 +159,7 @@ impl Published {
     }
 
     fn exchange(&self, state: StoreState) {
-        let old = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), state);
+        let old = std::mem::replace(&mut *self.state.write().unwrap_or_else(PoisonError::into_inner), state);
         // Dropped outside the lock, because this may end the old snapshot's transaction.
         drop(old);
     }

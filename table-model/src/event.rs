@@ -23,12 +23,16 @@ pub const BUCKETS: usize = 16;
 pub const CHANGE: &str = "EventChange";
 /// Property of an event: the kind of the entity. A row with [`KIND`] would be an entity.
 pub const EVENT_KIND: &str = "EventKind";
+/// Property of an event: how often its delivery has failed.
+pub const ATTEMPTS: &str = "EventAttempts";
 
-/// Text with which the row keys of events begin, and of no other row. No key text begins with two `~`, because a `~` in a
+/// Text with which the row keys of events and of failed events begin. No key text begins with two `~`, because a `~` in a
 /// text is written as `~7E`.
 const NOT_ENTITIES: &str = "~~";
 /// Text with which the row keys of events begin.
 pub const EVENTS: &str = "~~event-";
+/// Text with which the row keys of failed events begin.
+const FAILED: &str = "~~failed-";
 
 /// Checks whether a row in the table of an entity with this primary key is an event, of this entity or another one. It is then
 /// no entity and no row of an index, whatever its properties are.
@@ -97,9 +101,40 @@ pub struct EventKey {
 impl EventKey {
     /// Returns the row key of the event of an entity that is recorded under this name.
     pub fn row_key(self, entity: &str) -> String {
-        let mut key = key_of(EVENTS, entity);
-        key.push_str(&format!("{:019}_{}", self.at.get(), self.id));
-        key.into_string()
+        self.row_key_in(Delivery::Waiting, entity)
+    }
+
+    /// Returns the row key of the event in this state.
+    pub fn row_key_in(self, state: Delivery, entity: &str) -> String {
+        format!("{}{:019}_{}", state.prefix(entity), self.at.get(), self.id)
+    }
+
+    /// Reads the row key of an event in this state; `None` if it is that of another row.
+    pub fn read(state: Delivery, entity: &str, row_key: &str) -> Option<Self> {
+        let key = row_key.strip_prefix(&*state.prefix(entity))?;
+        let (at, id) = key.split_at_checked(20)?;
+        let at = at.strip_suffix('_').filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))?;
+        Some(Self { at: Ticks::new(at.parse().ok()?)?, id: id.parse().ok()? })
+    }
+}
+
+/// Whether an event still waits for its delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// A relay delivers it.
+    Waiting,
+    /// Its delivery has failed too often. No relay reads it.
+    Failed,
+}
+
+impl Delivery {
+    /// Returns the text with which the row keys of an entity's events in this state begin.
+    pub fn prefix(self, entity: &str) -> String {
+        let begin = match self {
+            Self::Waiting => EVENTS,
+            Self::Failed => FAILED,
+        };
+        key_of(begin, entity).into_string()
     }
 }
 
@@ -112,15 +147,61 @@ fn key_of(begin: &str, entity: &str) -> KeyBuffer {
     key
 }
 
-/// Returns the keys of the mark of a partition. `slice` are the digits of the table, if the entity has a table for each year,
-/// month or day.
-pub fn mark_keys(table: &str, entity: &str, slice: Option<&str>, partition_key: &str) -> RowKeys {
-    let mut key = key_of("", &table.to_ascii_lowercase());
-    key.push_str(key_of("", entity).as_str());
-    let at = XxHash3_64::oneshot(partition_key.as_bytes()) % BUCKETS as u64;
-    key.push_str(&bucket(usize::try_from(at).unwrap_or_default(), BUCKETS));
-    let row_key = slice.map_or_else(|| partition_key.to_owned(), |digits| format!("{digits} {partition_key}"));
-    RowKeys { partition_key: key.into_string(), row_key }
+/// The place of the events of one entity: the entity's table, and the name under which it is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EventPlace {
+    /// The table; of an entity with slices, the beginning of their names.
+    pub table: String,
+    /// The name under which the entity is recorded.
+    pub entity: String,
+    /// True if the entity has a table for each year, month or day.
+    pub is_sliced: bool,
+}
+
+impl EventPlace {
+    /// Returns the keys of the mark of a partition with events in this state. `table` is the entity's table or one of its slices.
+    pub fn mark(&self, state: Delivery, table: &str, partition_key: &str) -> RowKeys {
+        let marks = match state {
+            Delivery::Waiting => {
+                let at = XxHash3_64::oneshot(partition_key.as_bytes()) % BUCKETS as u64;
+                self.bucket(usize::try_from(at).unwrap_or_default())
+            }
+            Delivery::Failed => self.failed(),
+        };
+        let digits = table.get(self.table.len()..).filter(|_| self.is_sliced);
+        let row_key = digits.map_or_else(|| partition_key.to_owned(), |digits| format!("{digits} {partition_key}"));
+        RowKeys { partition_key: marks, row_key }
+    }
+
+    /// Returns the partition key of the marks of a bucket.
+    pub fn bucket(&self, number: usize) -> String {
+        self.key(&bucket(number, BUCKETS))
+    }
+
+    /// Returns the partition key of the marks of failed events.
+    pub fn failed(&self) -> String {
+        self.key("failed")
+    }
+
+    /// Returns the partition key of the leases of relays.
+    pub fn relays(&self) -> String {
+        self.key("relays")
+    }
+
+    /// Returns the table and the partition key of the events to which a mark leads.
+    pub fn partition(&self, mark: &str) -> (String, String) {
+        match mark.split_once(' ').filter(|_| self.is_sliced) {
+            Some((digits, partition_key)) => (format!("{}{digits}", self.table), partition_key.to_owned()),
+            None => (self.table.clone(), mark.to_owned()),
+        }
+    }
+
+    fn key(&self, last: &str) -> String {
+        let mut key = key_of("", &self.table.to_ascii_lowercase());
+        key.push_str(key_of("", &self.entity).as_str());
+        key.push_str(last);
+        key.into_string()
+    }
 }
 
 /// Checks that the mark of a partition can be stored: its key may be longer than the partition's by the digits of a slice.
@@ -153,20 +234,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_entity_has_events_in_the_range_of_another_one() {
+    fn keys_of_events_are_read_as_they_were_written() {
+        let read = |entity: &str, row_key: &str| EventKey::read(Delivery::Waiting, entity, row_key);
         let at = "2010-05-28T00:00:00Z".parse().unwrap_or(Ticks::UNIX_EPOCH);
         let key = EventKey { at, id: Guid::from_bytes([0xAB; 16]) };
-        assert_eq!(key.row_key("Order"), "~~event-Order 0634106016000000000_abababab-abab-abab-abab-abababababab");
-        assert!(key.row_key("Order 5/2").starts_with("~~event-Order!205~2F2 0634106016000000000_"));
+        let written = key.row_key("Order");
+        assert_eq!(written, "~~event-Order 0634106016000000000_abababab-abab-abab-abab-abababababab");
+        assert_eq!(read("Order", &written), Some(key));
+        assert_eq!(read("Orders", &written), None);
+        assert_eq!(read("Order", "~~event-Order "), None);
+        // Names are escaped, so no entity has keys in the range of another one.
+        let spaced = key.row_key("Order 5/2");
+        assert!(spaced.starts_with("~~event-Order!205~2F2 0634106016000000000_"));
+        assert_eq!(read("Order", &spaced), None);
+        assert_eq!(read("Order 5/2", &spaced), Some(key));
+
+        let failed = key.row_key_in(Delivery::Failed, "Order");
+        assert_eq!(failed, "~~failed-Order 0634106016000000000_abababab-abab-abab-abab-abababababab");
+        assert_eq!(EventKey::read(Delivery::Failed, "Order", &failed), Some(key));
+        assert_eq!(read("Order", &failed), None);
     }
 
     #[test]
-    fn marks_are_distributed_by_the_partition_key() {
-        let keys = |partition_key: &str| mark_keys("Orders", "Order", None, partition_key);
+    fn a_mark_leads_to_its_partition() {
+        let place = |is_sliced| EventPlace { table: "Orders".to_owned(), entity: "Order".to_owned(), is_sliced };
+        let keys = |partition_key: &str| place(false).mark(Delivery::Waiting, "Orders", partition_key);
         assert_eq!(keys("shop 7").row_key, "shop 7");
         let buckets: std::collections::BTreeSet<_> =
             (0..200).map(|shop| keys(&format!("shop {shop}")).partition_key).collect();
-        assert_eq!((buckets.len(), buckets.first().map(String::as_str)), (BUCKETS, Some("orders Order 00")));
-        assert_eq!(mark_keys("Log", "Entry", Some("201005"), "a").row_key, "201005 a");
+        assert_eq!(buckets, (0..BUCKETS).map(|number| place(false).bucket(number)).collect());
+        assert_eq!(buckets.first().map(String::as_str), Some("orders Order 00"));
+        assert_eq!(place(false).partition("shop 7"), ("Orders".to_owned(), "shop 7".to_owned()));
+
+        let mark = place(true).mark(Delivery::Failed, "Orders201005", "shop 7");
+        assert_eq!((&*mark.partition_key, &*mark.row_key), ("orders Order failed", "201005 shop 7"));
+        assert_eq!(place(true).partition(&mark.row_key), ("Orders201005".to_owned(), "shop 7".to_owned()));
     }
 }

@@ -70,7 +70,8 @@ pub mod unstable {
 
     pub mod event {
         pub use crate::event::{
-            CHANGE, EVENT_KIND, EventKey, MARKS, check_mark, is_copied, is_event, last_event, mark_keys, may_be_key,
+            ATTEMPTS, BUCKETS, CHANGE, Delivery, EVENT_KIND, EventKey, EventPlace, MARKS, check_mark, is_copied,
+            is_event, last_event, may_be_key,
         };
     }
 

@@ -53,7 +53,7 @@
 //! | read | [queries](guide::queries), [pages](guide::paging) | [`Rows`], [`Point`], [`Projection`](derive@Projection), [`cost`], [`Explain`] |
 //! | write | [writes](guide::writing), [bulk loads](guide::bulk_loads) | [`Tables`]: all verbs; [`Transaction`], [`Bulk`] |
 //! | let entities expire, keep a bin | [expiry and the bin](guide::lifecycle) | [`Tables::sweep`], [`Tables::soft_delete`], [`Tables::restore`] |
-//! | react to writes | [events](guide::events) | [`TableEntity`](derive@TableEntity): `events`; [`Tables::require_events`] |
+//! | react to writes | [events](guide::events) | [`TableEntity`](derive@TableEntity): `events`; [`Tables::relay`], [`Tables::require_events`] |
 //! | answer with errors | [pages of a web API](guide::paging) | [`Error`], [`Error::status`] |
 //! | change a struct that has rows | [changes](guide::changing_a_struct), [versions](guide::versions) | [`Tables::create`], [`Tables::backfill`], [`Tables::migrate`], [`assert_layout!`] |
 //! | keep a store healthy | [repair](guide::repair) | [`Tables::verify`], [`Tables::repair`] |
@@ -84,6 +84,7 @@ mod admin;
 mod client;
 mod query;
 mod read;
+mod relay;
 mod tools;
 mod write;
 
@@ -187,8 +188,9 @@ pub mod jobs {
     };
 }
 
-/// The events that writes of an entity with `#[table(events)]` record.
+/// The events that writes of an entity with `#[table(events)]` record, and the [relays](Tables::relay) that deliver them.
 pub mod events {
+    pub use crate::relay::{Deliver, Delivered, Event, Relay};
     #[doc(inline)]
     pub use table_model::EventChange;
 }
@@ -224,9 +226,10 @@ pub mod backend {
     pub use table_embedded::{EmbeddedBackend, InMemoryBackend};
     #[doc(inline)]
     pub use table_store::backend::{
-        Action, Backend, BackendExt, BoxFuture, Checks, Clock, Continuation, Description, FailedGroup, Grant, Group,
-        IfMatch, KeyRange, Operation, Page, Partitions, Reach, ReadRequest, ReadTarget, Reader, RemoteService,
-        Replication, Sas, SasPermissions, Scan, Sleep, StoreView, SystemClock, TableRequest, Written,
+        Action, Backend, BackendExt, BoxFuture, Checks, Clock, Commits, Continuation, Description, FailedGroup, Grant,
+        Group, IfMatch, InProcess, KeyRange, OnlyOne, Operation, Page, Partitions, Reach, ReadRequest, ReadTarget,
+        Reader, RemoteService, Replication, Sas, SasPermissions, Scan, Sleep, StoreView, SystemClock, TableRequest,
+        Written,
     };
 }
 

@@ -13,10 +13,12 @@ use crate::{
 mod check;
 mod clock;
 mod ext;
+mod in_process;
 mod service;
 
 pub use clock::{Clock, Sleep, SystemClock};
 pub use ext::BackendExt;
+pub use in_process::{Commits, InProcess, OnlyOne};
 pub use service::{Grant, RemoteService, Replication, Sas, SasPermissions};
 
 /// Boxed future, as methods of a trait object return it.
@@ -138,13 +140,24 @@ pub struct Description<'a> {
     pub clock: &'a dyn Clock,
     /// Functions of the service besides its rows; `None` for a store that has none.
     pub service: Option<&'a dyn RemoteService>,
+    /// What the handles of the store share, if no other process has it open.
+    pub in_process: Option<&'a InProcess>,
 }
 
 impl Description<'_> {
     /// Returns the description of a store like the service, of this kind, with the [clock of the system](SystemClock).
     pub const fn new(system: &'static str) -> Self {
         let (reach, clock) = (Reach::Partition, &SystemClock);
-        Self { system, reach, side_by_side: 16, overloads: 0, may_lose_answers: true, clock, service: None }
+        Self {
+            system,
+            reach,
+            side_by_side: 16,
+            overloads: 0,
+            may_lose_answers: true,
+            clock,
+            service: None,
+            in_process: None,
+        }
     }
 }
 

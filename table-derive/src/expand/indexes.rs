@@ -266,8 +266,7 @@ pub(super) fn write_index(context: &Context<'_>) -> Option<TokenStream> {
     let entity = context.entity;
     let (t, layout, properties) = (context.runtime.here(), local("layout"), local("properties"));
     let arms: Vec<_> = entity
-        .layouts()
-        .chain(entity.events())
+        .pointers()
         .filter_map(|layout| {
             let index = layout.index?;
             let pointer = index.pointer.iter().map(|pointer| {
@@ -370,8 +369,9 @@ pub(super) fn owner_part(context: &Context<'_>) -> Option<TokenStream> {
     let (t, part, owner) = (context.runtime.here(), local("part"), local("owner"));
     let (value, written) = (local("value"), local("written"));
     let (partition, row) = (entity.partition.parts.len(), entity.row.parts.len());
-    let missing =
-        (0..partition + row).filter(|number| entity.indexes.iter().any(|index| index.missing.contains(number)));
+    let missing = (0..partition + row).filter(|number| {
+        entity.pointers().filter_map(|layout| layout.index).any(|index| index.missing.contains(number))
+    });
     let arms: Vec<_> = missing
         .map(|number| {
             let key_part = entity.key_part(number);

@@ -327,6 +327,11 @@ impl Entity {
         std::iter::once(self.primary()).chain(indexes)
     }
 
+    /// Returns the layouts whose rows lead to the entity: every index, then the events.
+    pub(crate) fn pointers(&self) -> impl Iterator<Item = Layout<'_>> {
+        self.layouts().skip(1).chain(self.events())
+    }
+
     /// Returns the layout of the entity's events.
     pub(crate) fn events(&self) -> Option<Layout<'_>> {
         self.events.as_ref().map(|events| events.rows.layout(self.indexes.len() + 1))

@@ -66,6 +66,16 @@ impl EntityInfo {
         let (primary, index) = (&self.layouts[0], &self.layouts[layout]);
         owner_keys(primary, index, self.owner_part, row)
     }
+
+    /// Returns the two keys of the entity to which an event belongs; `None` if writes of the entity record none.
+    pub fn owner_of_event(&self, row: RowRef<'_>) -> Result<Option<RowKeys>> {
+        let owner = |rows: &'static LayoutInfo| {
+            // The rest of the key has nothing of the entity's key.
+            let row = RowRef { row_key: &rows.row_prefix, ..row };
+            owner_keys(&self.layouts[0], rows, self.owner_part, row)
+        };
+        self.event_rows.map(owner).transpose()
+    }
 }
 
 impl Deref for EntityInfo {

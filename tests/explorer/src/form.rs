@@ -13,7 +13,7 @@ use table_runtime::{
 use twox_hash::XxHash3_128;
 
 /// The properties that hold random ids of writes.
-const RANDOM: [&str; 2] = ["WriteId", "IndexPending"];
+const RANDOM: [&str; 3] = ["WriteId", "IndexPending", "Relay"];
 
 /// A request, an answer or a row, in pieces.
 #[derive(Clone, Debug, Default)]
@@ -35,12 +35,12 @@ impl Form {
         self
     }
 
-    /// Adds a text. The random id in the key of an event becomes a piece of its own.
+    /// Adds a text. The random id in the key of an event, or of a relay, becomes a piece of its own.
     pub fn text(&mut self, text: impl fmt::Display) -> &mut Self {
         let text = text.to_string();
         let mut rest = &*text;
-        while let Some((before, id, after)) = split_event(rest) {
-            self.0.extend([Piece::Text(before.to_owned()), Piece::Id("event", id)]);
+        while let Some((before, id, after)) = split_id(rest) {
+            self.0.extend([Piece::Text(before.to_owned()), Piece::Id("id", id)]);
             rest = after;
         }
         if !rest.is_empty() || text.is_empty() {
@@ -79,12 +79,17 @@ impl Form {
 /// Text with which the keys of events begin.
 const EVENT: &str = "~~event-";
 
-/// Returns the id in the first key of an event, with what is before and after it; `None` if there is no such key.
-fn split_event(text: &str) -> Option<(&str, Guid, &str)> {
-    let begin = text.find(EVENT)?;
-    let id = begin + text[begin..].find('_')? + 1;
-    let end = id + Guid::from_bytes([0; 16]).to_string().len();
-    Some((&text[..id], text.get(id..end)?.parse().ok()?, &text[end..]))
+/// Text with which the row key of a relay begins.
+const RELAY: &str = "relay ";
+
+/// Number of characters of an id.
+const ID: usize = 36;
+
+/// Returns the first id in a text, with what is before and after it; `None` if there is none.
+fn split_id(text: &str) -> Option<(&str, Guid, &str)> {
+    let id_at = |at: usize| Some((&text[..at], text.get(at..at + ID)?.parse().ok()?, &text[at + ID..]));
+    let of_event = text.find(EVENT).and_then(|begin| id_at(begin + text[begin..].find('_')? + 1));
+    of_event.or_else(|| text.find(RELAY).and_then(|begin| id_at(begin + RELAY.len())))
 }
 
 /// The pieces, with a space between them.
@@ -122,7 +127,10 @@ enum Name {
 impl Seal {
     /// Returns the seal of a row of `table` in a version. Most rows hold no random id, and are sealed as they are.
     pub fn of_row(table: &str, row: RowRef<'_>, version: u64) -> Self {
-        if row.row_key.starts_with(EVENT) || RANDOM.iter().any(|name| row.properties.get(name).is_some()) {
+        if row.row_key.starts_with(EVENT)
+            || row.row_key.starts_with(RELAY)
+            || RANDOM.iter().any(|name| row.properties.get(name).is_some())
+        {
             let mut form = Form::default();
             form.text(table).text(row.partition_key).text(row.row_key).version(version).properties(row.properties);
             return form.seal();

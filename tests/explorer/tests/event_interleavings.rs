@@ -1,12 +1,13 @@
 //! Every interleaving of writers that record events and of relays that delete what they have found, as far as the marks
 //! depend on it. In every state, each partition with events has a mark, and at the end each write has its event.
 //!
-//! A relay here is the least that deletes: it reads the mark, waits for a lease and more, reads the events, and deletes them,
-//! or if there are none the mark, under the version that it has read. A commit arrives before time passes: how late one may
-//! come is a part of the wait of real relays.
+//! There are two relays. The least one that deletes reads the mark, waits for a lease and more, reads the events, and deletes
+//! them, or if there are none the mark, under the version that it has read. The other one is that of the crate. A commit arrives
+//! before time passes: how late one may come is a part of the wait of real relays.
 
 use std::{
     collections::BTreeSet,
+    sync::Mutex,
     time::{Duration, SystemTime},
 };
 
@@ -20,8 +21,10 @@ use futures_util::FutureExt as _;
 use table_runtime::{
     Error, TableEntity, Tables,
     backend::{Action, Backend, BackendExt as _, Group, IfMatch, KeyRange, Operation, Partitions, Reach, Scan},
+    events::Event,
     row::{Row, RowRef, ValueRef},
     testing::{Clocked, Request},
+    types::HasEvents,
 };
 
 /// The length of a lease, and the time for which a relay waits.
@@ -70,11 +73,13 @@ enum Act {
     Both(u8, u8),
     /// An insert, and a lease later another one by the same program.
     Twice(u8, u8),
-    /// A relay of the entity.
+    /// The least relay of the entity.
     Relay,
+    /// The relay of the crate, once.
+    Deliver,
 }
 
-use Act::{Both, Insert, Modify, Relay, Remove, Twice, Upsert};
+use Act::{Both, Deliver, Insert, Modify, Relay, Remove, Twice, Upsert};
 
 /// What an operation has done: the least and the greatest number of events, and what a relay has delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,11 +87,11 @@ enum Did {
     Wrote(usize),
     /// It may be written, or may still be.
     Unknown(usize),
-    Delivered(Vec<String>),
+    Delivered(Vec<u64>),
 }
 
 /// An entity whose items are written.
-trait Kind: TableEntity {
+trait Kind: TableEntity + HasEvents {
     const TABLE: &'static str;
 
     fn new(id: u8, value: u32) -> Self;
@@ -153,6 +158,7 @@ async fn run<K: Kind>(stage: Stage, act: Act, second: u64) -> Did {
             }
         }
         Relay => Did::Delivered(relay::<K>(&stage).await),
+        Deliver => Did::Delivered(deliver::<K>(tables).await),
     }
 }
 
@@ -160,12 +166,24 @@ fn operation(row_key: String, action: Action) -> Operation {
     Operation { row_key, action }
 }
 
-/// Delivers the events of the one partition, and deletes its mark if there is none. Returns the keys of the events.
-async fn relay<K: Kind>(stage: &Stage) -> Vec<String> {
+/// Runs the relay of the crate. Returns the times of the events that the consumer has got.
+async fn deliver<K: Kind>(tables: &Tables) -> Vec<u64> {
+    let delivered = Mutex::new(BTreeSet::new());
+    let consumer = async |event: Event<K>| {
+        delivered.lock().expect("no panic").insert(event.ticks().get());
+        Ok::<_, std::io::Error>(())
+    };
+    // An error is that of a request that was not answered.
+    let _ = tables.relay::<K>().deliver_once(consumer).await;
+    delivered.into_inner().expect("no panic").into_iter().collect()
+}
+
+/// Delivers the events of the one partition, and deletes its mark if there is none. Returns the times of the events.
+async fn relay<K: Kind>(stage: &Stage) -> Vec<u64> {
     let backend = stage.backend();
     let mut delivered = Vec::new();
     for _ in 0..2 {
-        let Some(mark) = rows(&*backend, MARKS, None).await.into_iter().next() else { return delivered };
+        let Some(mark) = rows(&*backend, MARKS, None).await.into_iter().find(is_mark) else { return delivered };
         // Reads that begin earlier find the same events, or fewer.
         stage.wait(WAIT).await;
         let events = rows(&*backend, K::TABLE, Some(PARTITION)).await;
@@ -186,7 +204,7 @@ async fn relay<K: Kind>(stage: &Stage) -> Vec<String> {
                 |event: &Row| operation(event.row_key.clone(), Action::Delete(IfMatch::ETag(event.etag.clone())));
             vec![group(K::TABLE, PARTITION, events.iter().map(deletion).collect())]
         };
-        delivered.extend(events.into_iter().map(|event| event.row_key));
+        delivered.extend(events.iter().filter_map(|row| Some(event(row)?.0)));
         let is_done = backend.execute_group(&deletions[0]).await.is_ok();
         if is_done && deletions[0].table == MARKS {
             return delivered;
@@ -203,6 +221,11 @@ async fn rows(backend: &dyn Backend, table: &'static str, partition: Option<&str
     page.map(|page| page.rows.iter().map(RowRef::to_row).collect()).unwrap_or_default()
 }
 
+/// Checks whether a row of the table of the marks is a mark, and no lease of a relay.
+fn is_mark(row: &Row) -> bool {
+    !row.partition_key.ends_with(" relays")
+}
+
 fn is_event(row: &Row) -> bool {
     row.row_key.starts_with(EVENT)
 }
@@ -217,12 +240,13 @@ fn event(row: &Row) -> Option<(u64, u8)> {
 /// Checks a state.
 async fn check<K: Kind>(seen: &Seen<'_, Did>) -> Result<()> {
     let (events, items): (Vec<_>, Vec<_>) = rows(&seen.store, K::TABLE, None).await.into_iter().partition(is_event);
-    let marks = rows(&seen.store, MARKS, None).await;
+    let marks: Vec<_> = rows(&seen.store, MARKS, None).await.into_iter().filter(is_mark).collect();
     let (mut present, mut times) = (BTreeSet::new(), BTreeSet::new());
     for row in &events {
         ensure!(marks.iter().any(|mark| mark.row_key == row.partition_key), "the partition of {row:?} has no mark");
-        times.insert(event(row).with_context(|| format!("{row:?}"))?);
-        present.insert(row.row_key.clone());
+        let (at, id) = event(row).with_context(|| format!("{row:?}"))?;
+        times.insert((at, id));
+        present.insert(at);
     }
     // A relay deletes events.
     let has_relay = seen.ops.iter().any(|op| !matches!(op, Progress::Ended(Did::Wrote(_) | Did::Unknown(_))));
@@ -234,7 +258,7 @@ async fn check<K: Kind>(seen: &Seen<'_, Did>) -> Result<()> {
     let (mut least, mut most, mut is_known) = (0, 0, true);
     for op in &seen.ops {
         match op {
-            Progress::Ended(Did::Delivered(keys)) => present.extend(keys.iter().cloned()),
+            Progress::Ended(Did::Delivered(keys)) => present.extend(keys),
             Progress::Ended(Did::Wrote(count)) => (least, most) = (least + count, most + count),
             Progress::Ended(Did::Unknown(count)) => most += count,
             // It may be a relay, which alone knows what it has delivered.
@@ -300,6 +324,15 @@ const SETS: &[(&[u8], &[Act])] = &[
     (&[1], &[Modify(1, 5), Relay, Relay]),
 ];
 
+/// Writers beside the relay of the crate.
+const DELIVERING: &[(&[u8], &[Act])] = &[
+    (&[], &[Insert(1, 1), Deliver]),
+    (&[1], &[Modify(1, 5), Deliver]),
+    (&[1], &[Remove(1), Deliver]),
+    (&[], &[Insert(1, 1), Insert(2, 2), Deliver]),
+    (&[], &[Both(1, 2), Deliver]),
+];
+
 /// Writers alone: the log of their events.
 const WRITERS: &[(&[u8], &[Act])] = &[
     (&[], &[Insert(1, 1), Insert(1, 2)]),
@@ -326,6 +359,18 @@ fn is_fight(acts: &[Act]) -> bool {
         acts,
         [Insert(1, _), Insert(1, _)] | [Both(..), Insert(2, _)] | [Remove(1), Upsert(1, _), ..] | [Upsert(1, _), ..]
     )
+}
+
+#[test]
+fn items_whose_events_the_relay_of_the_crate_delivers() -> Result<()> {
+    let crashing = || Explorer { crashes: Crashes::Any, ..IN_TIME() };
+    let losing = || Explorer { lost: 1, ..IN_TIME() };
+    for reach in [Reach::Partition, Reach::Store] {
+        explore_all::<PlainItem>(crashing(), reach, DELIVERING)?;
+        explore_all::<PlainItem>(losing(), reach, &DELIVERING[..3])?;
+        explore_all::<ClaimingItem>(IN_TIME(), reach, &DELIVERING[..3])?;
+    }
+    Ok(())
 }
 
 #[test]

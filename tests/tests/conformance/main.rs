@@ -9,6 +9,7 @@ mod events {
     mod fixtures;
     mod reading;
     mod recording;
+    mod relaying;
     mod requiring;
 }
 mod fixtures;
@@ -53,7 +54,7 @@ mod lifecycle {
     mod fixtures;
     mod sweep;
 
-    pub(crate) use fixtures::{at, clocked};
+    pub(crate) use fixtures::{at, clocked, start};
 }
 mod operations;
 mod prefixes;

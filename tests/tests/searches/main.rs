@@ -23,6 +23,7 @@ mod mark_leases;
 mod migration_interleavings;
 mod modify_turns;
 mod nested_changes;
+mod own_relays;
 mod plain_store;
 mod random_programs;
 mod rolling_deployments;

@@ -44,7 +44,7 @@ impl Tables {
     }
 
     /// Returns the length of the lease of a mark. One that is shorter than a request would end each commit.
-    fn mark_length(&self) -> Duration {
+    pub(crate) fn mark_length(&self) -> Duration {
         self.leases().length().max(LEAST)
     }
 

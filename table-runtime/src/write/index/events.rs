@@ -4,7 +4,7 @@ use table_model::{
     EventChange, EventContent,
     unstable::{
         entity::EVENT_AT,
-        event::{CHANGE, EVENT_KIND, EventKey, check_mark, mark_keys},
+        event::{CHANGE, Delivery, EVENT_KIND, EventKey, EventPlace, check_mark},
     },
 };
 use table_store::{
@@ -18,9 +18,10 @@ use super::{
     entity_write::{Before, BegunWrite, Verb},
     event_row::{EventRow, RecordedEvents, RowBefore, copied},
     members::is_same_type,
+    schema::Schema,
     write::Write,
 };
-use crate::client::pacing;
+use crate::client::{pacing, tables::Tables};
 
 /// Leaves out the copies of entities that are deleted, so that the size of the transaction refuses no deletion. Returns false
 /// if there are none.
@@ -36,21 +37,27 @@ impl Write {
         self.schema.events.is_some() && !self.tables.leases().is_of_migration()
     }
 
-    /// Returns the name of the entity in the keys of its events: that under which it is recorded.
-    fn event_name(&self) -> String {
-        self.tables.leases().name(&self.schema.own_id()).unwrap_or_else(|| self.schema.entity.to_owned())
+    /// Returns the place of the entity's events.
+    fn event_place(&self) -> EventPlace {
+        self.tables.event_place(&self.schema)
     }
 
-    /// Returns the keys of the mark of the partition with the events of this entity, which is recorded under this name.
+    /// Returns the keys of the mark of the partition with the events of this entity.
     ///
     /// # Errors
     /// The key of the mark is too long.
-    fn mark(&self, name: &str, entity: &RowKeys) -> Result<RowKeys> {
-        let (base, table) = (self.schema.table(), self.table_of(entity)?);
-        let slice = self.schema.layouts[0].slice.as_ref().map(|_| table.get(base.len()..).unwrap_or_default());
-        let mark = mark_keys(base, name, slice, &entity.partition_key);
+    fn mark(&self, place: &EventPlace, entity: &RowKeys) -> Result<RowKeys> {
+        let mark = place.mark(Delivery::Waiting, &self.table_of(entity)?, &entity.partition_key);
         check_mark(&mark)?;
         Ok(mark)
+    }
+}
+
+impl Tables {
+    /// Returns the place of an entity's events: its name there is that under which it is recorded.
+    pub(crate) fn event_place(&self, schema: &Schema) -> EventPlace {
+        let entity = self.leases().name(&schema.own_id()).unwrap_or_else(|| schema.entity.to_owned());
+        EventPlace { table: schema.table().to_owned(), entity, is_sliced: schema.layouts[0].slice.is_some() }
     }
 }
 
@@ -59,7 +66,7 @@ impl Write {
 pub async fn write_marks(writes: impl Iterator<Item = (&Write, &RowKeys)>) {
     let mut marks: Vec<(&Write, RowKeys)> = Vec::new();
     for (write, keys) in writes.filter(|(write, _)| write.records() && write.reach == Reach::Partition) {
-        if let Ok(mark) = write.mark(&write.event_name(), keys)
+        if let Ok(mark) = write.mark(&write.event_place(), keys)
             && marks.iter().all(|(_, other)| *other != mark)
         {
             marks.push((write, mark));
@@ -72,7 +79,7 @@ pub async fn write_marks(writes: impl Iterator<Item = (&Write, &RowKeys)>) {
 pub fn announce_mark(write: &Write, keys: &RowKeys) {
     if write.records()
         && write.reach == Reach::Partition
-        && let Ok(mark) = write.mark(&write.event_name(), keys)
+        && let Ok(mark) = write.mark(&write.event_place(), keys)
     {
         write.tables.announce_mark(mark);
     }
@@ -98,8 +105,8 @@ pub(super) fn record(writes: &[BegunWrite], before: &[Option<Before>], planned: 
         };
         let is_replaced = replaces(planned, at);
         let new = entity.new_rows().and_then(|rows| rows.event_pointer.as_ref());
-        let name = &write.event_name();
-        let mut events = EventWriter { write, name, last: &mut last, row, rows: Vec::with_capacity(1) };
+        let place = &write.event_place();
+        let mut events = EventWriter { write, name: &place.entity, last: &mut last, row, rows: Vec::with_capacity(1) };
         match &planned[at].action {
             Action::Delete(_) if has_expired => events.before(EventChange::Expired)?,
             Action::Delete(_) => events.before(EventChange::Deleted)?,
@@ -111,7 +118,7 @@ pub(super) fn record(writes: &[BegunWrite], before: &[Option<Before>], planned: 
             _ if is_replaced || row.is_some() => events.written(EventChange::Updated, new)?,
             _ => events.written(EventChange::Inserted, new)?,
         }
-        let (rows, mark) = (events.rows, write.mark(name, planned[at].keys)?);
+        let (rows, mark) = (events.rows, write.mark(place, planned[at].keys)?);
         let planned = &mut planned[at];
         planned.action = with_time(planned.action.clone(), last);
         planned.is_checked.0 = false;

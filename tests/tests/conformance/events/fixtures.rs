@@ -55,6 +55,17 @@ impl Reading {
     }
 }
 
+/// A label whose row may have no property but those of the crate.
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Labels", events(copy))]
+pub(crate) struct Label {
+    #[partition_key]
+    pub(crate) tenant: String,
+    #[row_key]
+    pub(crate) name: String,
+    pub(crate) note: Option<String>,
+}
+
 /// The parts of a visit, in one partition.
 #[derive(TableEntity, Clone, Debug, PartialEq)]
 #[table(name = "Visits", events)]
@@ -139,7 +150,9 @@ pub(crate) fn named(properties: &Properties) -> Vec<(String, String)> {
 
 /// Returns the keys of the marks.
 pub(crate) async fn marks(store: &Store) -> Result<Vec<(String, String)>> {
-    let rows = store.rows("TableEvents").await?;
+    let mut rows = store.rows("TableEvents").await?;
+    // The leases of relays are no marks.
+    rows.retain(|row| !row.partition_key.ends_with(" relays"));
     assert!(rows.iter().all(|row| row.properties.is_empty()), "a mark has no properties");
     Ok(rows.into_iter().map(|row| (row.partition_key, row.row_key)).collect())
 }

@@ -1,0 +1,15 @@
+//! Relays: the delivery of recorded events.
+
+mod deliver;
+mod engine;
+mod event;
+mod failed;
+mod leases;
+#[cfg(feature = "metrics")]
+mod metrics;
+mod options;
+mod partition;
+mod source;
+
+pub use deliver::{Deliver, Delivered, Relay};
+pub use event::Event;
