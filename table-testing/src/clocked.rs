@@ -217,6 +217,10 @@ impl<B: Backend> Backend for Clocked<B> {
 }
 
 impl<B: Backend> Clock for Clocked<B> {
+    fn is_of_store(&self) -> bool {
+        false
+    }
+
     fn monotonic(&self) -> Duration {
         if self.skips_pauses { self.time.pauses().passed } else { self.inner.describe().clock.monotonic() }
     }

@@ -264,6 +264,10 @@ impl<B: Backend> Faulty<B> {
 
 /// The clock of the inner backend, on which the time of late answers has passed.
 impl<B: Backend> Clock for Faulty<B> {
+    fn is_of_store(&self) -> bool {
+        self.inner.describe().clock.is_of_store()
+    }
+
     fn monotonic(&self) -> Duration {
         self.inner.describe().clock.monotonic() + self.faults.lock().passed
     }

@@ -302,6 +302,10 @@ where
 
 /// The clock of the inner backend, whose readings the observer records.
 impl<B: Backend, O: Observer<B> + Send + Sync> Clock for Scheduled<B, O> {
+    fn is_of_store(&self) -> bool {
+        self.inner.describe().clock.is_of_store()
+    }
+
     fn monotonic(&self) -> Duration {
         let time = self.inner.describe().clock.monotonic();
         self.observer.read_clock(time);

@@ -24,7 +24,7 @@ use tokio::sync::{
 };
 
 use super::{
-    engine::RelayWork,
+    engine::{Delivered, RelayWork},
     event::Event,
     options::RelayOptions,
     partition::{BoxError, Consumer, DeliveryJob},
@@ -38,19 +38,6 @@ pub struct Relay<E> {
     tables: Tables,
     options: RelayOptions,
     entity: PhantomData<fn() -> E>,
-}
-
-/// What a relay has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Delivered {
-    /// Number of events that the consumer has handled.
-    pub delivered: usize,
-    /// Number of events whose delivery has failed too often: see [`Relay::failed`].
-    pub failed: usize,
-    /// Number of events that are left, as far as the relay has read them: they wait for another attempt, or another relay
-    /// delivers them.
-    pub waiting: usize,
 }
 
 /// The delivery of events: see [`Relay::deliver`].

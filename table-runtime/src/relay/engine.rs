@@ -22,10 +22,7 @@ use table_store::{
     unstable::RowKeys,
 };
 
-use super::{
-    deliver::Delivered,
-    partition::{Consumer, MarkedPartition, Pass},
-};
+use super::partition::{Consumer, MarkedPartition, Pass};
 use crate::client::{pacing, tables::lock};
 
 /// Pause before events are read again that another relay or an unknown answer has left.
@@ -33,6 +30,19 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// Longest pause after an error of the store, and between reads of a partition without events, in polls.
 const LONGEST: u32 = 32;
+
+/// What a relay has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Delivered {
+    /// Number of events that the consumer has handled.
+    pub delivered: usize,
+    /// Number of events whose delivery has failed too often: see [`Relay::failed`](super::Relay::failed).
+    pub failed: usize,
+    /// Number of events that are left, as far as the relay has read them: they wait for another attempt, or another relay
+    /// delivers them.
+    pub waiting: usize,
+}
 
 /// The end of a relay.
 pub type Stop<'s> = dyn Future<Output = ()> + Send + Unpin + 's;
@@ -44,7 +54,7 @@ enum Happened {
     /// A commit that may have written a mark.
     Commit,
     Delivery(Box<(MarkedPartition, (Pass, Result<()>))>),
-    Upkeep(Result<Option<ReadMarks>>),
+    Maintenance(Result<Option<ReadMarks>>),
 }
 
 /// The work of one relay.
@@ -58,7 +68,7 @@ pub struct RelayWork<'c> {
     due: BTreeSet<(Duration, RowKeys)>,
     running: FuturesUnordered<BoxFuture<'c, (MarkedPartition, (Pass, Result<()>))>>,
     /// A renewal of the leases, and a read of the marks, if one is under way.
-    upkeep: Option<BoxFuture<'c, Result<Option<ReadMarks>>>>,
+    maintenance: Option<BoxFuture<'c, Result<Option<ReadMarks>>>>,
     /// The commits that write marks, on a store that no other process has open.
     commits: Option<Commits>,
     done: Delivered,
@@ -79,7 +89,6 @@ struct KnownPartition {
     quiet_at: Duration,
     /// Number of its events that are left; `None` before they were read.
     left: Option<usize>,
-    #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "it is measured"))]
     oldest: Option<Ticks>,
 }
 
@@ -90,7 +99,17 @@ impl<'c> RelayWork<'c> {
         // It subscribes before it reads.
         let commits = shared.and_then(|shared| Some(shared.commits(&backend.table_name(MARKS).ok()?)));
         let (partitions, running, done) = (BTreeMap::new(), FuturesUnordered::new(), Delivered::default());
-        Self { consumer, is_once, partitions, due: BTreeSet::new(), running, upkeep: None, commits, done, errors: None }
+        Self {
+            consumer,
+            is_once,
+            partitions,
+            due: BTreeSet::new(),
+            running,
+            maintenance: None,
+            commits,
+            done,
+            errors: None,
+        }
     }
 
     fn now(&self) -> Duration {
@@ -118,8 +137,8 @@ impl<'c> RelayWork<'c> {
             Ok(()) if !self.is_stopped() => self.work(stop).await,
             begun => begun,
         };
-        // A delivery may wait for what the upkeep holds.
-        self.upkeep = None;
+        // A delivery may wait for what the maintenance holds.
+        self.maintenance = None;
         self.consumer.is_stopped.store(true, Ordering::SeqCst);
         let mut failed = worked.err();
         while let Some(delivery) = self.running.next().await {
@@ -160,19 +179,19 @@ impl<'c> RelayWork<'c> {
         // Nothing of this loop waits alone: a delivery may wait for the leases, and the leases for a delivery.
         let mut next_poll = Some(self.now());
         while !self.is_stopped() {
-            if self.upkeep.is_none() {
+            if self.maintenance.is_none() {
                 let (now, consumer) = (self.now(), self.consumer);
                 let reads = next_poll.is_some_and(|at| at <= now);
                 if reads || consumer.leases.renew_at().is_some_and(|at| at <= now) {
                     next_poll = next_poll.filter(|_| !reads);
-                    self.upkeep = Some(Box::pin(async move {
+                    self.maintenance = Some(Box::pin(async move {
                         consumer.renew().await?;
                         if reads { Ok(Some(ReadMarks::read(consumer).await?)) } else { Ok(None) }
                     }));
                 }
             }
             self.begin_due();
-            let is_idle = self.upkeep.is_none() && self.running.is_empty() && self.next_due().is_none();
+            let is_idle = self.maintenance.is_none() && self.running.is_empty() && self.next_due().is_none();
             if self.is_once && is_idle {
                 return Ok(());
             }
@@ -183,7 +202,7 @@ impl<'c> RelayWork<'c> {
                     Ok(())
                 }
                 Happened::Delivery(delivery) => self.note(*delivery),
-                Happened::Upkeep(done) => {
+                Happened::Maintenance(done) => {
                     let done = done.map(|read| {
                         if let Some(read) = read {
                             self.learn_all(read);
@@ -224,7 +243,7 @@ impl<'c> RelayWork<'c> {
         // A relay that is woken by commits polls only after an error.
         let poll = next_poll.filter(|at| self.commits.is_none() || self.errors > Some(0) || *at <= now);
         let renew = self.consumer.leases.renew_at();
-        let at = [poll, renew].into_iter().flatten().min().filter(|_| self.upkeep.is_none());
+        let at = [poll, renew].into_iter().flatten().min().filter(|_| self.maintenance.is_none());
         let due = self.next_due().filter(|_| !is_full);
         let at = at.into_iter().chain(due).min();
         // While events are delivered once, nothing else is to do.
@@ -236,7 +255,7 @@ impl<'c> RelayWork<'c> {
                 None => pending().await,
             }
         };
-        let Self { commits, running, upkeep, is_once, consumer, .. } = self;
+        let Self { commits, running, maintenance, is_once, consumer, .. } = self;
         let commit = async {
             match commits.as_mut().filter(|_| !*is_once) {
                 Some(commits) => commits.next().await,
@@ -252,9 +271,9 @@ impl<'c> RelayWork<'c> {
             if let Poll::Ready(Some(delivery)) = running.poll_next_unpin(context) {
                 return Poll::Ready(Happened::Delivery(Box::new(delivery)));
             }
-            if let Some(Poll::Ready(done)) = upkeep.as_mut().map(|upkeep| upkeep.poll_unpin(context)) {
-                *upkeep = None;
-                return Poll::Ready(Happened::Upkeep(done));
+            if let Some(Poll::Ready(done)) = maintenance.as_mut().map(|maintenance| maintenance.poll_unpin(context)) {
+                *maintenance = None;
+                return Poll::Ready(Happened::Maintenance(done));
             }
             if commit.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Happened::Commit);

@@ -11,5 +11,6 @@ mod options;
 mod partition;
 mod source;
 
-pub use deliver::{Deliver, Delivered, Relay};
+pub use deliver::{Deliver, Relay};
+pub use engine::Delivered;
 pub use event::Event;

@@ -72,7 +72,8 @@ impl EventSource {
     /// Returns how old the version of a mark is that has just been read, as far as it is known. On the service, both times are
     /// those of its clock.
     pub fn age(&self, mark: &Row) -> Duration {
-        if self.backend().describe().service.is_none() {
+        let description = self.backend().describe();
+        if description.service.is_none() || !description.clock.is_of_store() {
             return Duration::ZERO;
         }
         let ticks = self.backend().earliest().get().saturating_sub(mark.timestamp.get());

@@ -25,6 +25,12 @@ pub trait Clock: Send + Sync {
         self.wall()
     }
 
+    /// Returns true if [`wall`](Self::wall) is the time by which the store stamps its rows, as far as it is known. A test may have
+    /// another time of day.
+    fn is_of_store(&self) -> bool {
+        true
+    }
+
     /// Waits for this time, as [`monotonic`](Self::monotonic) measures it.
     fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()>;
 }
