@@ -1,9 +1,10 @@
-//! Measures what the recording of events costs, beside the same entity without: `cargo bench -p benches --bench event_rates`.
+//! Measures what the recording of events costs, beside the same entity without, and how many events a relay delivers:
+//! `cargo bench -p benches --bench event_rates`.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use table_runtime::{TableEntity, Tables};
+use table_runtime::{TableEntity, Tables, types::HasEvents};
 use tokio::task::JoinSet;
 
 /// The works are repeated in turn, so that a machine that becomes slower meanwhile concerns them all.
@@ -12,6 +13,8 @@ const ROUNDS: u64 = 9;
 /// An entity, with events or without.
 trait Order: TableEntity + Clone {
     fn new(number: u64) -> Self;
+
+    fn in_shop(self, shop: u32) -> Self;
 }
 
 macro_rules! orders {
@@ -32,6 +35,10 @@ macro_rules! orders {
             fn new(number: u64) -> Self {
                 let (customer, note) = (format!("customer {number}"), "a note of about forty characters".to_owned());
                 Self { shop: 1, number, customer, total: 100, note }
+            }
+
+            fn in_shop(self, shop: u32) -> Self {
+                Self { shop, ..self }
             }
         }
     )+};
@@ -77,6 +84,33 @@ async fn round<O: Order>(tables: &Tables, round: u64, total: u64) -> Result<[Dur
     ])
 }
 
+/// Number of events that a relay delivers, and of their partitions.
+const EVENTS: (u64, u32) = (10_000, 100);
+
+/// Returns the time of the delivery of an event to a consumer that does nothing.
+async fn delivery<O: Order + HasEvents>(tables: &Tables) -> Result<Duration> {
+    let (events, partitions) = EVENTS;
+    // Earlier works have left events, and this one leaves none.
+    tables.relay::<O>().deliver_once(async |_| anyhow::Ok(())).await?;
+    let orders =
+        (0..events).map(|number| O::new(u64::MAX - number).in_shop(u32::try_from(number).unwrap_or(0) % partitions));
+    tables.upsert_all(orders).await?;
+    let begun = Instant::now();
+    let done = tables.relay::<O>().deliver_once(async |_| anyhow::Ok(())).await?;
+    anyhow::ensure!(done.delivered as u64 == events, "{done:?}");
+    Ok(begun.elapsed() / u32::try_from(events)?)
+}
+
+/// Returns the median of several rounds.
+async fn delivered<O: Order + HasEvents>(tables: &Tables) -> Result<Duration> {
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        times.push(delivery::<O>(tables).await?);
+    }
+    times.sort_unstable();
+    Ok(times[times.len() / 2])
+}
+
 #[tokio::main]
 async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -101,6 +135,14 @@ async fn main() -> Result<()> {
                 "{store}, {work}: {plain:.2?} an insert, with events {recorded:.2?} ({:.2}×), with copies {copied:.2?} ({:.2}×)",
                 ratio(recorded),
                 ratio(copied)
+            );
+        }
+        for (name, time) in
+            [("events", delivered::<Recorded>(&tables).await?), ("copies", delivered::<Copied>(&tables).await?)]
+        {
+            println!(
+                "{store}: {time:.2?} for the delivery of one of 10,000 {name}, {:.0} a second",
+                1.0 / time.as_secs_f64()
             );
         }
     }

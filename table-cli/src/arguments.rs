@@ -3,6 +3,7 @@
 use std::{num::NonZero, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use table_runtime::Guid;
 
 use crate::{
     options::{self, Reading, Resuming, Shared, SideBySide, Writing},
@@ -12,16 +13,17 @@ use crate::{
 const AFTER: &str = "\
 A STORE is the path of an embedded store's file, a connection string, or env:NAME for the environment variable NAME \
 that has one of them. Other users of the machine can see a connection string on a command line, with its key: prefer \
-the variable. A shared access signature for one table is enough for each command about this table; `--entities`, `sweep` and \
-`verify` need the catalog too. A file is opened for \
-reading, except by `open`, `import`, `load`, `sweep` and `compact` and as the target of `copy`, without `--dry-run`; no \
+the variable. A shared access signature for one table is enough for each command about this table; `--entities`, `sweep`, \
+`events` and `verify` need the catalog too. A file is opened for \
+reading, except by `open`, `import`, `load`, `sweep`, `events retry`, `events discard`, `events optional` and `compact` \
+and as the target of `copy`, without `--dry-run`; no \
 other process may have it open for writing. Secrets are never printed.
 
 Exit codes:
   0  done
   1  the store or a file could not be read or written
   2  wrong arguments, or a damaged or incomplete input
-  3  there is no such table, row or entity
+  3  there is no such table, row, entity or event
   4  `verify` has found a problem, or `sweep` an entity that it could not remove";
 
 /// Looks into tables and moves their rows.
@@ -94,11 +96,14 @@ pub(crate) enum Command {
     /// Programs may write meanwhile: an entity that they renew stays. An entity whose rows in an index cannot be computed
     /// stays too, and is reported: its field is stored as a text of a program's own. `tables.sweep` in that program removes it.
     Sweep(Sweep),
+    /// Looks at the events of an entity, and decides about those that no relay could deliver.
+    #[command(subcommand)]
+    Events(Events),
     /// Compares entities with the rows of their indexes by the recorded layouts, and reports what does not fit.
     ///
     /// Reports rows that fit no recorded layout, pending inserts, index rows whose entity is missing or has another
     /// value, entities without a row in an index, included and copied properties that differ, and values of a unique
-    /// index with two owners. Not checked: the predicate of an index with `when` is not recorded, so an entity without a
+    /// index with two owners; and events without the mark by which relays find them. Not checked: the predicate of an index with `when` is not recorded, so an entity without a
     /// row in it is not reported; neither are values that a property stores as JSON or as a text of a program's own.
     Verify(Verify),
 }
@@ -165,6 +170,9 @@ pub(crate) struct Export {
     /// Only the rows of this partition.
     #[arg(long, value_name = "KEY", requires = "table")]
     pub(crate) partition: Option<String>,
+    /// Also events that no relay has delivered, and the marks by which relays find them.
+    #[arg(long, conflicts_with = "entities")]
+    pub(crate) events: bool,
     /// The file; the standard output if it is missing, or `-`.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -214,6 +222,9 @@ pub(crate) struct Copy {
     /// Only this table, without the catalog.
     #[arg(long)]
     pub(crate) table: Option<String>,
+    /// Also events that no relay has delivered, and the marks by which relays find them: relays of both stores deliver them.
+    #[arg(long)]
+    pub(crate) events: bool,
     /// Leaves out rows that exceed a limit of the service, and reports them at the end.
     #[arg(long)]
     pub(crate) skip: bool,
@@ -234,6 +245,9 @@ pub(crate) struct Dump {
     /// Only this table, without the catalog.
     #[arg(long)]
     pub(crate) table: Option<String>,
+    /// Also events that no relay has delivered, and the marks by which relays find them.
+    #[arg(long)]
+    pub(crate) events: bool,
     /// The number of bytes, compressed, at which the next file begins. A file ends with a page of up to 1000 rows, so it
     /// may be larger.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = options::bytes)]
@@ -284,6 +298,33 @@ pub(crate) struct Sweep {
     pub(crate) shared: Shared,
     #[command(flatten)]
     pub(crate) writing: Writing,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Events {
+    /// Prints the number of events that wait for a relay, and those that were put aside because their delivery has failed too
+    /// often.
+    List {
+        /// The recorded name of the entity.
+        entity: String,
+    },
+    /// Lets relays deliver an event again that was put aside.
+    Retry(OneEvent),
+    /// Deletes an event that was put aside.
+    Discard(OneEvent),
+    /// Takes back `require_events`: programs without events in their struct may write again, and their writes record none.
+    Optional {
+        /// The recorded name of the entity.
+        entity: String,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OneEvent {
+    /// The recorded name of the entity.
+    pub(crate) entity: String,
+    /// The id of the event.
+    pub(crate) id: Guid,
 }
 
 #[derive(Args, Debug)]

@@ -38,10 +38,11 @@ pub(crate) async fn copy(stores: &StoreArguments, copy: &Copy) -> Result<(), Fai
         table.map(str::as_bytes),
         partition.map(str::as_bytes),
         Some(copy.shared.described().as_bytes()),
+        copy.events.then_some(b"events"),
     ]);
     let cursor = CursorFile::new(copy.writing.resuming.cursor.as_deref(), transfer);
     let begun: Option<CopyPosition> = cursor.read()?;
-    let selection = rows::selection(&source, table, partition);
+    let selection = rows::selection(&source, table, partition, copy.events);
     // A file is created only once the source can be read.
     RowReader::new(&source.tables, selection.clone()).await?;
     let target = stores.open_other(&copy.target, mode)?;

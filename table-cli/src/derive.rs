@@ -99,7 +99,7 @@ struct Sample<'i> {
 
 impl<'i> Sample<'i> {
     async fn read(store: &Store, inventory: &'i Inventory, derive: &Derive) -> Result<Self, Failure> {
-        let choice = Choice { name: Some(&derive.table), as_stored: true, ..Choice::default() };
+        let choice = Choice { name: Some(&derive.table), as_stored: true, without_events: true, ..Choice::default() };
         let mut reader = Rows::open(store, choice).await?;
         let mut sample =
             Self { table: derive.table.clone(), recorded: BTreeMap::new(), others: Vec::new(), is_part: false };

@@ -26,7 +26,7 @@ pub(crate) async fn dump(store: &Store, dump: &Dump) -> Result<(), Failure> {
     let files = Mutex::new(DumpFiles::new(&dump.folder, manifest, dump.file_size));
     let line = ProgressLine::new("rows dumped");
     let job = store.tables.dump(Pages { files: &files, before });
-    let job = dump.shared.apply(job.rows(rows::selection(store, dump.table.as_deref(), None)));
+    let job = dump.shared.apply(job.rows(rows::selection(store, dump.table.as_deref(), None, dump.events)));
     let job = line.follow(resumed(job, cursor.as_deref())?, |progress| {
         let mut files = lock(&files);
         // A file ends with a page, so that it has the rows before the cursor, and no others.
@@ -48,8 +48,14 @@ fn begin(store: &Store, dump: &Dump) -> Result<Manifest, Failure> {
     let folder = &dump.folder;
     let (table, read) = (dump.table.as_deref().map(str::as_bytes), dump.shared.described());
     let identity = store.identity.as_bytes();
-    let arguments =
-        [Some(b"dump".as_slice()), Some(identity), table, Some(read.as_bytes()), Some(EXTENSION.as_bytes())];
+    let arguments = [
+        Some(b"dump".as_slice()),
+        Some(identity),
+        table,
+        Some(read.as_bytes()),
+        Some(EXTENSION.as_bytes()),
+        dump.events.then_some(b"events"),
+    ];
     let transfer = Transfer::of(&arguments);
     fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
     let refused = |problem: &str| Err(Failure::input(format!("{problem}; choose another folder")).about(folder));

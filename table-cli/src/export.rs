@@ -47,12 +47,14 @@ pub(crate) async fn export(store: &Store, export: &Export, out: &mut impl Write)
         export.partition.as_deref().map(str::as_bytes),
         Some(format.name()),
         export.entities.then_some(b"entities"),
+        export.events.then_some(b"events"),
         output.as_deref().map(str::as_bytes),
     ]);
     let cursor = CursorFile::new(export.cursor.as_deref(), transfer);
     let position: Option<ExportPosition> = cursor.read()?;
     let (name, partition) = (export.table.as_deref(), export.partition.as_deref());
-    let choice = Choice { name, of: Of::entities(export.entities), partition, ..Choice::default() };
+    let (of, without_events) = (Of::entities(export.entities), !export.events);
+    let choice = Choice { name, of, partition, without_events, ..Choice::default() };
     let mut reader = Rows::open(store, choice).await?;
     if format == Format::Csv && !reader.is_one_table {
         return Err(Failure::input("CSV has the rows of one table, and the entity has several; take NDJSON"));

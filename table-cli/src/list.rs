@@ -42,6 +42,7 @@ pub(crate) async fn list(store: &Store, rows: bool, out: &mut impl Write) -> Res
         if layouts.is_empty() {
             let what = match name.as_str() {
                 CATALOG => "(the catalog)",
+                "TableEvents" => "(the marks of events)",
                 _ if is_part => "(the signature shows no catalog)",
                 _ => "(not recorded)",
             };

@@ -7,6 +7,7 @@ mod cursor;
 mod derive;
 mod dump;
 mod dumped;
+mod events;
 mod export;
 mod failure;
 mod import;
@@ -24,7 +25,7 @@ use std::{io, process::ExitCode};
 
 use clap::{CommandFactory, FromArgMatches};
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Events};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -89,6 +90,10 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Sweep(sweep) => {
             let store = if sweep.writing.dry_run { store.open_read_only()? } else { store.open()? };
             sweep::sweep(&store, &sweep, &mut out).await
+        }
+        Command::Events(events) => {
+            let store = if matches!(events, Events::List { .. }) { store.open_read_only()? } else { store.open()? };
+            events::events(&store, &events, &mut out).await
         }
         Command::Verify(verify) => verify::verify(&store.open_read_only()?, &verify, &mut out).await,
     }

@@ -23,6 +23,8 @@ pub(crate) struct Choice<'a> {
     pub(crate) keys_only: bool,
     /// Reads also rows that cannot be copied.
     pub(crate) as_stored: bool,
+    /// Leaves out events.
+    pub(crate) without_events: bool,
 }
 
 /// Which rows of a name are read.
@@ -51,6 +53,9 @@ impl Choice<'_> {
         }
         if let Some(limit) = self.limit {
             selection = selection.page(u32::try_from(limit).unwrap_or(u32::MAX));
+        }
+        if !self.without_events {
+            selection = selection.with_events();
         }
         if self.keys_only { selection.keys_only() } else { selection }
     }
@@ -184,9 +189,10 @@ impl Entities {
 }
 
 /// Returns the rows of a table, or of the whole store, as far as the store's signature allows.
-pub(crate) fn selection(store: &Store, table: Option<&str>, partition: Option<&str>) -> Selection {
+pub(crate) fn selection(store: &Store, table: Option<&str>, partition: Option<&str>, events: bool) -> Selection {
     let table = table.or(store.signed_table.as_deref());
     let selection = table.map_or_else(Selection::all, Selection::table);
+    let selection = if events { selection.with_events() } else { selection };
     match partition {
         None => selection,
         Some(partition) => selection.in_partition(partition),

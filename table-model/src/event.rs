@@ -5,7 +5,7 @@
 
 pub use table_store::unstable::limits::MARKS;
 use table_store::{
-    Guid, PropertiesRef, Ticks, ValueRef,
+    Guid, PropertiesRef, RowRef, Ticks, ValueRef,
     unstable::{RowKeys, limits},
 };
 use twox_hash::XxHash3_64;
@@ -39,6 +39,13 @@ const FAILED: &str = "~~failed-";
 #[inline]
 pub fn is_event(primary: &LayoutInfo, row_key: &str) -> bool {
     row_key.starts_with(NOT_ENTITIES) && !may_be_key(primary)
+}
+
+/// Checks whether a row is an event of any entity, given nothing but the row.
+pub fn is_stored_event(row: RowRef<'_>) -> bool {
+    let rest = [EVENTS, FAILED].into_iter().find_map(|begin| row.row_key.strip_prefix(begin));
+    let key = rest.and_then(|rest| rest.split_once(' ')).and_then(|(_, key)| EventKey::read_last(key));
+    key.is_some() && row.properties.get(CHANGE).is_some()
 }
 
 /// Checks whether the row key of an entity may look like that of an event. Such an entity is in no table with events.
@@ -111,7 +118,10 @@ impl EventKey {
 
     /// Reads the row key of an event in this state; `None` if it is that of another row.
     pub fn read(state: Delivery, entity: &str, row_key: &str) -> Option<Self> {
-        let key = row_key.strip_prefix(&*state.prefix(entity))?;
+        Self::read_last(row_key.strip_prefix(&*state.prefix(entity))?)
+    }
+
+    fn read_last(key: &str) -> Option<Self> {
         let (at, id) = key.split_at_checked(20)?;
         let at = at.strip_suffix('_').filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))?;
         Some(Self { at: Ticks::new(at.parse().ok()?)?, id: id.parse().ok()? })
@@ -128,6 +138,9 @@ pub enum Delivery {
 }
 
 impl Delivery {
+    /// All states.
+    pub const ALL: [Self; 2] = [Self::Waiting, Self::Failed];
+
     /// Returns the text with which the row keys of an entity's events in this state begin.
     pub fn prefix(self, entity: &str) -> String {
         let begin = match self {
@@ -159,6 +172,11 @@ pub struct EventPlace {
 }
 
 impl EventPlace {
+    /// Returns the place of the events of an entity with this primary key.
+    pub fn of(primary: &LayoutInfo, entity: String) -> Self {
+        Self { table: primary.table.to_string(), entity, is_sliced: primary.slice.is_some() }
+    }
+
     /// Returns the keys of the mark of a partition with events in this state. `table` is the entity's table or one of its slices.
     pub fn mark(&self, state: Delivery, table: &str, partition_key: &str) -> RowKeys {
         let marks = match state {
@@ -194,6 +212,11 @@ impl EventPlace {
             Some((digits, partition_key)) => (format!("{}{digits}", self.table), partition_key.to_owned()),
             None => (self.table.clone(), mark.to_owned()),
         }
+    }
+
+    /// Returns the text with which the partition keys of all marks of the entity begin, and of the leases of its relays.
+    pub fn marks(&self) -> String {
+        self.key("")
     }
 
     fn key(&self, last: &str) -> String {

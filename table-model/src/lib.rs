@@ -71,7 +71,7 @@ pub mod unstable {
     pub mod event {
         pub use crate::event::{
             ATTEMPTS, BUCKETS, CHANGE, Delivery, EVENT_KIND, EventKey, EventPlace, MARKS, check_mark, is_copied,
-            is_event, last_event, may_be_key,
+            is_event, is_stored_event, last_event, may_be_key,
         };
     }
 

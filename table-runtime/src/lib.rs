@@ -169,7 +169,7 @@ pub mod bulk {
 
 /// Slices: the tables of an entity that has one for each year, month or day.
 pub mod slices {
-    pub use crate::admin::slices::{SliceTime, Sliced, SlicesBefore};
+    pub use crate::admin::slices::{DropSlices, SliceTime, Sliced, SlicesBefore};
     #[doc(inline)]
     pub use table_model::Slice;
 }
@@ -182,8 +182,8 @@ pub mod jobs {
         create::Create,
         health::Health,
         jobs::{
-            Backfill, Backfilled, Comparing, DeleteAll, Finding, Job, JobKind, OfPartitions, Progress, Rehearsable,
-            Repair, Repaired, Resumable, Sharded, Sweep, Swept, Verified, VerifiedSample, Verify,
+            Backfill, Backfilled, Comparing, DeleteAll, Discarding, Finding, Job, JobKind, OfPartitions, Progress,
+            Rehearsable, Repair, Repaired, Resumable, Sharded, Sweep, Swept, Verified, VerifiedSample, Verify,
         },
     };
 }

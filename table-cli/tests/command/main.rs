@@ -22,6 +22,7 @@ use tests::azurite;
 mod derived;
 mod dumps;
 mod entities;
+mod events;
 mod files;
 mod options;
 mod signature;

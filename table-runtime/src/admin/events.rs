@@ -1,6 +1,9 @@
 //! The promise that every write of an entity records an event.
 
-use table_model::{HasEvents, unstable::event::MARKS};
+use table_model::{
+    HasEvents,
+    unstable::event::{EventPlace, MARKS},
+};
 use table_store::{
     Result,
     backend::{BackendExt, BoxFuture, Reach},
@@ -13,6 +16,7 @@ use crate::{
         pacing,
         tables::{EVENTS_REQUIRED, EVENTS_SETTLED, ReadRecord, State, Tables},
     },
+    relay::EventSource,
     write::index::Schema,
 };
 
@@ -21,7 +25,7 @@ impl Tables {
     /// are refused: [`create`](Self::create) and writes return [`Error::LayoutChanged`](crate::Error::LayoutChanged). Until
     /// then they go on, and what they write has no event.
     ///
-    /// Call it once all programs have the attribute: it cannot be taken back. It calls `create` if the entity is not recorded, then
+    /// Call it once all programs have the attribute. The command takes it back: `tables events optional`. It calls `create` if the entity is not recorded, then
     /// waits until no running program relies on what was recorded before: the length of a [lease](Self::with_lease) and a tenth of
     /// it, 66 seconds by default. To call it again does no harm, and waits only if no earlier call has ended.
     ///
@@ -81,6 +85,30 @@ impl Tables {
             }
             self.wait_for_leases().await;
             has_waited = true;
+        }
+    }
+
+    /// Records that writes of an entity need not record events any more. Returns false if they did not have to.
+    pub(crate) async fn make_events_optional(&self, place: &EventPlace) -> Result<bool> {
+        let mut delays = pacing::delays();
+        loop {
+            let catalog = self.catalog().await?;
+            let is_own =
+                |record: &&ReadRecord| EventSource::recorded(self, record).is_some_and(|own| own.place == *place);
+            let Some(mut primary) = catalog.records.iter().find(is_own).map(ReadRecord::to_stored) else {
+                return Ok(false);
+            };
+            let mut facts = primary.facts();
+            let before = facts.required.len();
+            facts.required.retain(|required| required != EVENTS_REQUIRED && required != EVENTS_SETTLED);
+            if facts.required.len() == before {
+                return Ok(false);
+            }
+            primary.set_facts(&facts);
+            let change = CatalogChange { updated: vec![primary], ..CatalogChange::default() };
+            if self.change_catalog(&catalog, change, &mut delays).await?.is_some() {
+                return Ok(true);
+            }
         }
     }
 

@@ -8,6 +8,7 @@ mod examine;
 mod finding;
 mod hashes;
 mod job;
+mod marks;
 mod position;
 mod present;
 mod reindex;
@@ -21,7 +22,10 @@ pub use compare::{Compared, RowComparison, Suspect};
 pub use delete_all::DeleteAll;
 pub use described::{Described, RowPlace};
 pub use finding::Finding;
-pub use job::{Comparing, Job, JobKind, JobOptions, OfPartitions, Progress, Rehearsable, Resumable, Sharded};
+pub use job::{
+    Comparing, Discarding, Job, JobKind, JobOptions, OfPartitions, Progress, Rehearsable, Resumable, Sharded,
+};
+pub use marks::{EventTables, event_sections};
 pub use position::{JobPosition, Phase, hash_described, hash_job};
 pub use repair::{Repair, Repaired};
 pub use sample::VerifiedSample;

@@ -8,13 +8,19 @@ use table_model::{
     unstable::{key::tick_of, layout::LayoutExt},
 };
 use table_store::{
-    Error, Result, Ticks,
+    Error, Result, RowId, Ticks,
     backend::{BackendExt, BoxFuture},
     error::KeyProblem,
-    unstable::observe::observed,
+    unstable::observe::{Running, observed},
 };
 
-use crate::{client::tables::Tables, read::existing_slices, write::index::Schema};
+use crate::{
+    admin::jobs::{Discarding, Job, JobKind, JobOptions},
+    client::tables::Tables,
+    read::existing_slices,
+    relay::EventSource,
+    write::index::Schema,
+};
 
 /// An entity whose rows are stored in slices: `#[table(slice = month(field))]`.
 #[diagnostic::on_unimplemented(
@@ -97,30 +103,68 @@ impl Tables {
     }
 
     /// Deletes the slices of an entity that end at or before a time, oldest first, and returns the deleted slices. Each
-    /// slice is deleted as a whole table, with all its contents.
+    /// slice is deleted as a whole table, with all its contents. Await it.
     ///
-    /// If an entity is written later, its slice is created anew; the service may refuse that for up to a minute.
+    /// A slice with [events](crate::guide::events) that no relay has delivered, or that were put aside, is refused:
+    /// [`discarding_events`](Job::discarding_events). If an entity is written later, its slice is created anew; the service may
+    /// refuse that for up to a minute.
     ///
     /// # Errors
-    /// Returns [`Error::Key`] if the year of the time is outside 0001 to 9999, and the errors of the store. If a slice
-    /// cannot be deleted, the later slices remain.
+    /// Returns [`Error::Key`] if the year of the time is outside 0001 to 9999; [`Error::Query`] for a slice with events; and the
+    /// errors of the store. The slices after the one with the error remain.
     #[allow(clippy::needless_pass_by_value, reason = "ranges are passed by value")]
-    pub fn drop_slices<E: Sliced>(&self, before: impl SlicesBefore) -> BoxFuture<'_, Result<Vec<Slice>>> {
-        let layout = &E::INFO.layouts[0];
+    pub fn drop_slices<'a, E: Sliced>(&self, before: impl SlicesBefore) -> Job<'a, DropSlices> {
+        let schema = Schema::of::<E>();
+        let layout = &schema.layouts[0];
         let field = layout.slice.as_ref().map_or("", |slice| &slice.field);
-        let before = before.ticks().map_err(|problem| layout.key_error(field, problem));
-        let running = self.begin_operation(|| Schema::of::<E>().operation("drop_slices"));
-        Box::pin(observed(running, async move { self.drop_slices_of(layout, before?).await }))
+        let before = before.ticks().map_err(|problem| layout.key_error(field, problem).into());
+        Job::new(DropSlices { tables: self.clone(), schema, before, discards_events: false })
+    }
+}
+
+/// The deletion of slices: see [`Tables::drop_slices`].
+#[derive(Debug)]
+pub struct DropSlices {
+    tables: Tables,
+    schema: Schema,
+    before: Result<Ticks>,
+    discards_events: bool,
+}
+
+impl Discarding for DropSlices {
+    fn discard_events(&mut self) {
+        self.discards_events = true;
+    }
+}
+
+impl JobKind for DropSlices {
+    type Done = Vec<Slice>;
+    type Error = Error;
+    type Progress = Slice;
+
+    fn begin(&self) -> Option<Box<Running>> {
+        self.tables.begin_operation(|| self.schema.operation("drop_slices"))
     }
 
-    async fn drop_slices_of(&self, layout: &'static LayoutInfo, before: Ticks) -> Result<Vec<Slice>> {
-        let mut dropped = Vec::new();
-        for slice in self.slices_of(layout).await? {
+    async fn run(self, mut options: JobOptions<'_, Slice>) -> Result<Vec<Slice>> {
+        let Self { tables, schema, before, discards_events } = self;
+        let (mut dropped, before) = (Vec::new(), before?);
+        let catalog = tables.catalog().await?;
+        for slice in tables.slices_of(&schema.layouts[0]).await? {
             if slice.end.is_none_or(|end| end > before) {
                 break;
             }
-            match self.backend().delete_table(&slice.table).await {
-                Ok(true) => dropped.push(slice),
+            let recorded = catalog.records.iter().filter(|record| record.layout.has_table(&slice.table));
+            for source in recorded.filter_map(|primary| EventSource::recorded(&tables, primary)) {
+                if !discards_events && let Some(event) = source.find(&slice.table).await? {
+                    return Err(schema.refused(has_event(&event)));
+                }
+            }
+            match tables.backend().delete_table(&slice.table).await {
+                Ok(true) => {
+                    options.report(|| slice.clone());
+                    dropped.push(slice);
+                }
                 // Another caller deleted the slice, or is deleting it.
                 Ok(false) | Err(Error::TableBeingDeleted(_)) => {}
                 Err(error) => return Err(error),
@@ -128,4 +172,9 @@ impl Tables {
         }
         Ok(dropped)
     }
+}
+
+/// Returns why a table is not deleted.
+pub fn has_event(event: &RowId) -> String {
+    format!("{event} is an event that no relay has delivered; let a relay deliver it, or call `.discarding_events()`")
 }

@@ -22,6 +22,7 @@ use tokio::sync::{
     mpsc::{UnboundedReceiver, unbounded_channel},
     oneshot,
 };
+use tracing::Instrument as _;
 
 use super::{
     engine::{Delivered, RelayWork},
@@ -206,7 +207,7 @@ where
 }
 
 /// Lets the consumer handle an event.
-async fn handle<E, H, Er>(consumer: &H, DeliveryJob { event, answer }: DeliveryJob)
+async fn handle<E, H, Er>(consumer: &H, DeliveryJob { event, answer, span }: DeliveryJob)
 where
     E: HasEvents,
     H: AsyncFn(Event<E>) -> Result<(), Er>,
@@ -214,11 +215,14 @@ where
 {
     let handled = match Event::read(&event) {
         Ok(read) => {
-            let handled = AssertUnwindSafe(async { consumer(read).await.map_err(Into::into) }).catch_unwind().await;
-            handled.unwrap_or_else(|panic| Err(message(&*panic).into()))
+            let handled = AssertUnwindSafe(async { consumer(read).await.map_err(Into::into) }).catch_unwind();
+            handled.instrument(span.clone()).await.unwrap_or_else(|panic| Err(message(&*panic).into()))
         }
         Err(error) => Err(error.into()),
     };
+    if handled.is_err() {
+        span.record("otel.status_code", "ERROR");
+    }
     // The relay may have ended.
     let _ = answer.send((event, handled));
 }

@@ -161,6 +161,9 @@ impl<'c> RelayWork<'c> {
     /// Counts the events that the relay has not read: those of other relays, and those after the end of its leases.
     async fn count_rest(&mut self) -> Result<()> {
         let (source, held) = (&self.consumer.source, self.consumer.leases.held());
+        let is_lost =
+            |known: &KnownPartition| known.idle.as_ref().is_some_and(|partition| !held.contains(&partition.bucket));
+        self.partitions.values_mut().filter(|known| is_lost(known)).for_each(|known| known.left = None);
         let mut marks = Vec::new();
         for bucket in (0..BUCKETS).filter(|bucket| !held.contains(bucket)) {
             marks.extend(source.marks(Partitions::One(source.place.bucket(bucket))).await?);
@@ -242,12 +245,13 @@ impl<'c> RelayWork<'c> {
         let (now, is_full) = (self.now(), self.running.len() >= self.consumer.options.side_by_side);
         // A relay that is woken by commits polls only after an error.
         let poll = next_poll.filter(|at| self.commits.is_none() || self.errors > Some(0) || *at <= now);
-        let renew = self.consumer.leases.renew_at();
+        // While events are delivered once, those who deliver renew the leases, and there is nothing to poll for.
+        let is_busy = self.is_once && !self.running.is_empty();
+        let renew = self.consumer.leases.renew_at().filter(|_| !is_busy);
+        let poll = poll.filter(|_| !is_busy);
         let at = [poll, renew].into_iter().flatten().min().filter(|_| self.maintenance.is_none());
         let due = self.next_due().filter(|_| !is_full);
         let at = at.into_iter().chain(due).min();
-        // While events are delivered once, nothing else is to do.
-        let at = at.filter(|_| !self.is_once || self.running.is_empty());
         let backend = self.consumer.source.backend();
         let sleep = async {
             match at {
@@ -307,16 +311,18 @@ impl<'c> RelayWork<'c> {
             self.set_due(&keys, None);
             let Some(known) = self.partitions.get_mut(&keys) else { continue };
             let Some(mut partition) = known.idle.take() else { continue };
-            if !consumer.leases.holds(partition.bucket, now) {
+            let bucket = partition.bucket;
+            if !consumer.leases.holds(bucket, now) {
                 known.idle = Some(partition);
                 // The lease may be renewed.
-                self.set_due(&keys, (!self.is_once).then(|| now + SOON));
+                let is_lost = self.is_once && !consumer.leases.held().contains(&bucket);
+                self.set_due(&keys, (!is_lost).then(|| now + SOON));
                 continue;
             }
-            *lock(&consumer.busy).entry(partition.bucket).or_default() += 1;
+            *lock(&consumer.busy).entry(bucket).or_default() += 1;
             self.running.push(Box::pin(async move {
                 let pass = consumer.deliver(&mut partition).await;
-                if let Some(count) = lock(&consumer.busy).get_mut(&partition.bucket) {
+                if let Some(count) = lock(&consumer.busy).get_mut(&bucket) {
                     *count -= 1;
                 }
                 (partition, pass)
@@ -335,7 +341,9 @@ impl<'c> RelayWork<'c> {
         let Some(known) = self.partitions.get_mut(&keys) else { return done };
         known.idle = Some(partition);
         let newer = known.newer.take();
-        (known.left, known.oldest) = (Some(pass.left), pass.oldest);
+        // What a pass has not read is counted at the end.
+        known.left = Some(pass.left).filter(|_| pass.is_whole || !self.is_once);
+        known.oldest = pass.oldest;
         let is_undisturbed = done.is_ok() && pass.handled() > 0;
         known.pause =
             if is_undisturbed { poll } else { known.pause.saturating_mul(2).min(poll.saturating_mul(LONGEST)) };
@@ -367,7 +375,7 @@ impl<'c> RelayWork<'c> {
 
     /// Learns the marks that were read.
     fn learn_all(&mut self, ReadMarks { held, at, marks }: ReadMarks) {
-        let left = self.consumer.leases.taken_over();
+        let left = self.consumer.leases.taken_over(&held);
         let seen: BTreeSet<RowKeys> = marks.iter().map(|mark| mark.as_ref().keys()).collect();
         // What another relay has deleted is no partition any more.
         let due = &mut self.due;
@@ -407,15 +415,16 @@ impl<'c> RelayWork<'c> {
                 let known = KnownPartition { idle, newer, due, pause, quiet_at, left: None, oldest: None };
                 self.partitions.insert(keys.clone(), known);
             }
-            Some(known @ KnownPartition { idle: None, .. }) => {
-                known.newer = Some(mark);
-                return;
-            }
-            Some(KnownPartition { idle: Some(idle), .. }) if idle.version == mark.etag => return,
             Some(known) => {
-                if let Some(idle) = &mut known.idle {
-                    (idle.version, idle.old_at) = (mark.etag.clone(), old_at);
+                let Some(idle) = &mut known.idle else {
+                    known.newer = Some(mark);
+                    return;
+                };
+                idle.was_left |= was_left;
+                if idle.version == mark.etag {
+                    return;
                 }
+                (idle.version, idle.old_at) = (mark.etag.clone(), old_at);
                 (known.quiet_at, known.pause) = (quiet_at, pause);
             }
         }

@@ -71,9 +71,13 @@ impl<E: TableEntity> Event<E> {
     /// Reads a stored event.
     ///
     /// # Errors
-    /// The copy of the entity cannot be read.
+    /// The keys or the copy of the entity cannot be read.
     pub(super) fn read(stored: &StoredEvent) -> Result<Self> {
         let StoredEvent { key, owner, row } = stored;
+        // An event whose entity cannot be found has keys of its own.
+        if owner.row_key == row.row_key {
+            Schema::of::<E>().owner_of_event(row.as_ref())?;
+        }
         let pointer =
             E::INFO.event_rows.and_then(|rows| rows.index.as_ref()).map_or([].as_slice(), |index| &index.pointer);
         let is_of_event = |name: &str| {

@@ -6,11 +6,14 @@ use futures_util::future::{Either, select};
 use table_model::unstable::event::{ATTEMPTS, Delivery, EventKey, MARKS};
 use table_store::{
     Error, Guid, Properties, Result, Row,
-    backend::{Action, Group, IfMatch, Operation, Partitions, Reach},
+    backend::{Action, BackendExt, Group, IfMatch, Operation, Partitions, Reach},
     unstable::RowKeys,
 };
 
-use super::{event::StoredEvent, source::EventSource};
+use super::{
+    event::StoredEvent,
+    source::{EventSource, existing},
+};
 use crate::write::index::Schema;
 
 /// A stored event whose delivery has failed too often.
@@ -41,9 +44,13 @@ pub(super) async fn put_aside(
         done = moved(event.row.properties.clone()).await;
     }
     match done {
-        // If it was carried out, the event is gone at the next read.
-        Err(Error::OutcomeUnknown(_) | Error::NoAnswer { .. }) => Ok(false),
-        moved => moved,
+        // If it was not carried out, the next read finds the event.
+        Err(Error::OutcomeUnknown(_) | Error::NoAnswer { .. }) => {
+            let row_key = event.key.row_key_in(Delivery::Failed, &source.place.entity);
+            let moved = source.backend().get(place.0, place.1, &row_key, Some(&[])).await;
+            Ok(existing(moved)?.flatten().is_some())
+        }
+        moved => Ok(existing(moved)?.unwrap_or_default()),
     }
 }
 
@@ -105,7 +112,8 @@ impl EventSource {
             let is_old = self.is_old(&mark);
             let found = self.failed_in(&table, &partition_key).await?;
             if found.is_empty() && is_old {
-                self.delete_mark(&mark.as_ref().keys(), &mark.etag).await?;
+                // The handle may be one that only reads.
+                drop(self.delete_mark(&mark.as_ref().keys(), &mark.etag).await);
             }
             failed.extend(found);
         }
@@ -115,15 +123,11 @@ impl EventSource {
     async fn failed_in(&self, table: &str, partition_key: &str) -> Result<Vec<FailedRow>> {
         let scan = self.events(Delivery::Failed, table, partition_key);
         let mut found = Vec::new();
-        let read = self.backend().read_all(&scan, |row| {
+        let read = self.read(&scan, |row| {
             let key = EventKey::read(Delivery::Failed, &self.place.entity, row.row_key);
             found.extend(key.map(|key| FailedRow { key, table: table.to_owned(), row: row.to_row() }));
-            Ok(())
         });
-        match read.await {
-            Err(Error::TableNotFound(_)) => {}
-            read => read?,
-        }
+        read.await?;
         Ok(found)
     }
 

@@ -41,6 +41,10 @@ struct KnownLeases {
     seen: BTreeMap<String, (ETag, Duration)>,
     /// The versions of the relay's own rows.
     own: BTreeMap<String, ETag>,
+    /// True while a write of them is not answered.
+    is_asked: bool,
+    /// The buckets that nobody held when the relay last tried to take them.
+    free: BTreeSet<usize>,
     /// The right to deliver the events of a store that no other process has open.
     only_one: Option<OnlyOne>,
 }
@@ -79,9 +83,9 @@ impl BucketLeases {
         (0..BUCKETS).filter(|bucket| self.holds(*bucket, now)).collect()
     }
 
-    /// Returns the buckets whose last relay has not given them back, once.
-    pub fn taken_over(&self) -> BTreeSet<usize> {
-        std::mem::take(&mut lock(&self.held).taken_over)
+    /// Returns those of the buckets whose last relay has not given them back, once.
+    pub fn taken_over(&self, buckets: &[usize]) -> BTreeSet<usize> {
+        lock(&self.held).taken_over.extract_if(.., |bucket| buckets.contains(bucket)).collect()
     }
 
     /// Returns the time from which on the leases are to be renewed; `None` if they do not end.
@@ -100,10 +104,10 @@ impl BucketLeases {
         if !is_due() {
             return Ok(());
         }
-        // If another task renews them, this one goes on: the leases are still valid, or it does not begin a delivery.
-        let Ok(mut known) = self.known.try_lock() else { return Ok(()) };
-        // If it fails, the next attempt is not made at once.
+        // If it fails, or if another task renews them, the next attempt is not made at once.
         lock(&self.held).renew_at = source.backend().clock() + self.length / 12;
+        // If another task does, this one goes on: the leases are still valid, or it does not begin a delivery.
+        let Ok(mut known) = self.known.try_lock() else { return Ok(()) };
         self.take(source, &mut known, is_busy).await
     }
 
@@ -146,8 +150,10 @@ impl BucketLeases {
             if operations.is_empty() {
                 return Ok(());
             }
+            known.is_asked = true;
             let error = match source.backend().execute_group(&Self::group(source, operations.clone())).await {
                 Ok(etags) => {
+                    (known.is_asked, known.free) = (false, BTreeSet::new());
                     for (Operation { row_key, .. }, etag) in operations.into_iter().zip(etags) {
                         known.seen.remove(&row_key);
                         match etag {
@@ -188,11 +194,9 @@ impl BucketLeases {
             (BTreeSet::new(), BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let mut seen = BTreeMap::new();
         known.own.clear();
-        for Row { row_key, properties, etag, .. } in rows {
-            let holder = match properties.get(RELAY) {
-                Some(ValueRef::Guid(holder)) => Some(holder),
-                _ => None,
-            };
+        for row in rows {
+            let holder = holder(&row);
+            let Row { row_key, etag, .. } = row;
             if holder == Some(self.id) {
                 own.extend(bucket(&row_key));
                 known.own.insert(row_key, etag);
@@ -222,7 +226,7 @@ impl BucketLeases {
         let mut own_state = lock(&self.held);
         for (at, bucket) in own.into_iter().enumerate() {
             // The answer to the request that took it was lost.
-            if !own_state.buckets.contains(&bucket) {
+            if !own_state.buckets.contains(&bucket) && !known.free.contains(&bucket) {
                 taken_over.insert(bucket);
             }
             if at >= share {
@@ -246,12 +250,12 @@ impl BucketLeases {
             if held.len() >= share || !is_free || was_left {
                 continue;
             }
-            let action = match gone.remove(&row_key) {
-                Some(etag) => {
-                    taken_over.insert(bucket);
-                    Action::Replace(lease(), IfMatch::ETag(etag))
-                }
-                None => Action::Insert(lease()),
+            let action = if let Some(etag) = gone.remove(&row_key) {
+                taken_over.insert(bucket);
+                Action::Replace(lease(), IfMatch::ETag(etag))
+            } else {
+                known.free.insert(bucket);
+                Action::Insert(lease())
             };
             operations.push(Operation { row_key, action });
             held.insert(bucket);
@@ -275,16 +279,25 @@ impl BucketLeases {
     pub async fn give_back(&self, source: &EventSource) -> Result<()> {
         let mut known = self.known.lock().await;
         lock(&self.held).buckets.clear();
-        let own = std::mem::take(&mut known.own);
-        let delete = |(row_key, etag)| Operation { row_key, action: Action::Delete(IfMatch::ETag(etag)) };
-        let operations: Vec<_> = own.into_iter().map(delete).collect();
-        if operations.is_empty() {
-            return Ok(());
-        }
-        match source.backend().execute_group(&Self::group(source, operations)).await {
-            // Another relay has taken one of them.
-            Err(error) if is_lost_race(&error) => Ok(()),
-            done => done.map(drop),
+        let mut own = std::mem::take(&mut known.own);
+        let mut delays = pacing::delays();
+        loop {
+            // A renewal was dropped before its answer came, or another relay has taken a bucket.
+            if std::mem::take(&mut known.is_asked) {
+                let is_own = |row: &Row| holder(row) == Some(self.id);
+                let rows = self.read(source).await?.into_iter().filter(is_own);
+                own = rows.map(|row| (row.row_key, row.etag)).collect();
+            }
+            if own.is_empty() {
+                return Ok(());
+            }
+            let delete = |(row_key, etag)| Operation { row_key, action: Action::Delete(IfMatch::ETag(etag)) };
+            let operations = std::mem::take(&mut own).into_iter().map(delete).collect();
+            match source.backend().execute_group(&Self::group(source, operations)).await {
+                Err(error) if is_lost_race(&error) => pacing::wait(source.backend(), &mut delays, error).await?,
+                done => return done.map(drop),
+            }
+            known.is_asked = true;
         }
     }
 
@@ -306,6 +319,14 @@ impl BucketLeases {
 
     fn group(source: &EventSource, operations: Vec<Operation>) -> Group {
         Group { table: MARKS.into(), partition_key: source.place.relays(), operations }
+    }
+}
+
+/// Returns the relay that has written a row.
+fn holder(row: &Row) -> Option<Guid> {
+    match row.properties.get(RELAY) {
+        Some(ValueRef::Guid(holder)) => Some(holder),
+        _ => None,
     }
 }
 

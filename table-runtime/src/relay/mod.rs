@@ -13,4 +13,5 @@ mod source;
 
 pub use deliver::{Deliver, Relay};
 pub use engine::Delivered;
-pub use event::Event;
+pub use event::{Event, attempts, change};
+pub use source::EventSource;

@@ -14,13 +14,20 @@ use std::{
 use futures_util::future::{Either, select};
 use table_model::unstable::event::{ATTEMPTS, Delivery, EventKey};
 use table_store::{
-    ETag, Error, Properties, Result, Row, Ticks, ValueRef,
+    ETag, Error, Properties, Result, Row, RowRef, Ticks, ValueRef,
     backend::{Action, Group, IfMatch, KeyRange, Operation, Reach, Scan},
     unstable::{RowKeys, ScanProgress, limits},
 };
 use tokio::sync::{mpsc::UnboundedSender, oneshot};
+use tracing::{Span, debug_span, field::Empty};
 
-use super::{event::StoredEvent, failed, leases::BucketLeases, options::RelayOptions, source::EventSource};
+use super::{
+    event::StoredEvent,
+    failed,
+    leases::BucketLeases,
+    options::RelayOptions,
+    source::{EventSource, existing},
+};
 use crate::{
     client::tables::{Tables, lock},
     write::index::Schema,
@@ -36,6 +43,7 @@ const DELETED_AFTER: Duration = Duration::from_secs(1);
 pub struct DeliveryJob {
     pub event: StoredEvent,
     pub answer: oneshot::Sender<HandledEvent>,
+    pub span: Span,
 }
 
 /// An event that comes back from the consumer, with the consumer's answer.
@@ -91,6 +99,8 @@ pub struct Pass {
     pub is_unmarked: bool,
     /// True if another relay or a writer was faster, or the relay is to stop.
     pub is_disturbed: bool,
+    /// True if all events were read.
+    pub is_whole: bool,
 }
 
 impl Pass {
@@ -159,9 +169,21 @@ impl Consumer {
             done = delivering.unmark().await;
         }
         let Delivering { held, partition, pass, .. } = delivering;
-        // An event for which an entity waited may be gone.
-        partition.waiting.retain(|entity, _| held.contains(entity));
+        if pass.is_whole {
+            // An event for which an entity waited may be gone.
+            partition.waiting.retain(|entity, _| held.contains(entity));
+            // The relay before this one has delivered none that is left.
+            partition.was_left &= pass.has_found();
+        }
         (pass, done)
+    }
+
+    /// Renews the leases if it is time. An error is reported to the crate `tracing`, and the next attempt is made later.
+    async fn try_renew(&self) {
+        if let Err(error) = self.renew().await {
+            tracing::warn!(target: "table_runtime::relay", %error, "the leases of a relay were not renewed");
+            self.source.backend().sleep(DELETED_AFTER).await;
+        }
     }
 
     /// Renews the leases if it is time.
@@ -172,8 +194,19 @@ impl Consumer {
 
     /// Lets the consumer handle an event. Renews the leases meanwhile.
     async fn handle(&self, event: StoredEvent) -> Option<HandledEvent> {
+        let span = debug_span!(
+            target: "table_runtime::relay",
+            "event delivery",
+            otel.kind = "consumer",
+            otel.status_code = Empty,
+            messaging.operation.type = "process",
+            messaging.message.id = %event.key.id,
+            db.collection.name = &*self.source.place.table,
+            table.entity = &*self.source.place.entity,
+            table.attempts = event.attempts(),
+        );
         let (answer, answered) = oneshot::channel();
-        self.jobs.send(DeliveryJob { event, answer }).ok()?;
+        self.jobs.send(DeliveryJob { event, answer, span }).ok()?;
         let mut answered = pin!(answered);
         loop {
             let Some(renew_at) = self.leases.renew_at() else { return answered.await.ok() };
@@ -182,10 +215,7 @@ impl Consumer {
                 Either::Left((answer, _)) => return answer.ok(),
                 Either::Right(((), waiting)) => answered = waiting,
             }
-            if let Err(error) = self.renew().await {
-                tracing::warn!(target: "table_runtime::relay", %error, "the leases of a relay were not renewed");
-                self.source.backend().sleep(DELETED_AFTER).await;
-            }
+            self.try_renew().await;
         }
     }
 }
@@ -203,21 +233,24 @@ impl Delivering<'_> {
             let (mut progress, before) = (ScanProgress::default(), self.pass.handled());
             while !progress.has_ended() && self.pass.handled() == before {
                 let is_first = progress.next().is_none();
-                let rows = match source.backend().next_page(&scan, &mut progress).await {
-                    // The slice was dropped.
-                    Err(Error::TableNotFound(_)) => return Ok(()),
-                    page => page?,
+                let page = source.backend().next_page(&scan, &mut progress).await;
+                let Some(rows) = existing(page)? else {
+                    self.pass.is_whole = true;
+                    return Ok(());
                 };
-                if let Some(first) = rows.iter().next().filter(|_| !is_first) {
-                    self.hold_before(&scan, first.row_key).await?;
+                let events: Vec<_> = rows.iter().filter_map(|row| self.event(row.to_row())).collect();
+                let is_held = |event: &StoredEvent| self.held.contains(&event.owner.row_key);
+                if let Some(first) = events.first().filter(|_| !is_first && !events.iter().all(is_held)) {
+                    self.hold_before(&scan, &first.row.row_key).await?;
                 }
-                for row in rows.iter() {
-                    if !self.one(row.to_row()).await? {
+                for event in events {
+                    if !self.one(event).await? {
                         return Ok(());
                     }
                 }
             }
             if progress.has_ended() {
+                self.pass.is_whole = true;
                 return Ok(());
             }
             self.delete(false).await?;
@@ -229,15 +262,11 @@ impl Delivering<'_> {
     /// Holds the entities that have an event before this one.
     async fn hold_before(&mut self, scan: &Scan, row_key: &str) -> Result<()> {
         let rows = KeyRange { to: Bound::Excluded(row_key.to_owned()), ..scan.rows.clone() };
-        let mut earlier = Vec::new();
         let read = Scan { rows, ..scan.clone() };
-        let read = self.consumer.source.backend().read_all(&read, |row| {
-            earlier.push(row.to_row());
-            Ok(())
-        });
-        read.await?;
-        let earlier: Vec<_> = earlier.into_iter().filter_map(|row| self.event(row)).collect();
-        self.held.extend(earlier.into_iter().map(|event| event.owner.row_key));
+        let mut earlier = HashSet::new();
+        let entity = |row: RowRef<'_>| earlier.extend(self.event(row.to_row()).map(|event| event.owner.row_key));
+        self.consumer.source.read(&read, entity).await?;
+        self.held.extend(earlier);
         Ok(())
     }
 
@@ -247,11 +276,12 @@ impl Delivering<'_> {
         Some(StoredEvent::new(&self.consumer.schema, key, row))
     }
 
-    /// Delivers the event in a row, unless it has to wait. Returns false if the relay must not go on.
-    async fn one(&mut self, row: Row) -> Result<bool> {
+    /// Delivers an event, unless it has to wait. Returns false if the relay must not go on.
+    async fn one(&mut self, mut event: StoredEvent) -> Result<bool> {
         let consumer = self.consumer;
+        // A consumer may be faster than its lease for a long time.
+        consumer.try_renew().await;
         let now = consumer.source.backend().clock();
-        let Some(mut event) = self.event(row) else { return Ok(true) };
         let (key, entity) = (event.key, event.owner.row_key.clone());
         if self.held.contains(&entity) || self.partition.waiting.get(&entity).is_some_and(|waiting| now < waiting.until)
         {
@@ -331,9 +361,8 @@ impl Delivering<'_> {
         let condition = IfMatch::ETag(event.row.etag.clone());
         let operation =
             Operation { row_key: event.row.row_key.clone(), action: Action::Merge(counted.clone(), condition) };
-        let done = self.consumer.source.backend().execute(&self.group(vec![operation])).await;
-        match done {
-            Ok(etags) => {
+        match existing(self.consumer.source.backend().execute(&self.group(vec![operation])).await) {
+            Ok(Some(etags)) => {
                 let mut row = event.row.clone();
                 row.properties = row.properties.as_ref().merge(counted.as_ref());
                 if let Some(Some(etag)) = etags.into_iter().next() {
@@ -341,7 +370,7 @@ impl Delivering<'_> {
                 }
                 Ok(Some(Counted::Again(row)))
             }
-            Err(Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_)) => Ok(None),
+            Ok(None) | Err(Error::ConditionNotMet(_) | Error::NotFound(_) | Error::OutcomeUnknown(_)) => Ok(None),
             Err(error) if failed::is_full(&error) => Ok(Some(Counted::Again(event.row.clone()))),
             Err(error) => Err(error),
         }
@@ -368,12 +397,17 @@ impl Delivering<'_> {
         if groups.is_empty() {
             return Ok(());
         }
-        match backend.execute_all(&groups).await.map_err(Error::from) {
-            Ok(_) => {
-                self.pass.is_unmarked = is_last;
+        let mut done = existing(backend.execute_all(&groups).await.map_err(Error::from));
+        if matches!(done, Ok(None)) && is_last {
+            // The slice was dropped, and its mark is left.
+            let mark = groups.split_off(groups.len() - 1);
+            done = existing(backend.execute_all(&mark).await.map_err(Error::from));
+        }
+        match done {
+            Ok(done) => {
+                self.pass.is_unmarked = is_last && done.is_some();
                 return Ok(());
             }
-            Err(Error::TableNotFound(_)) => return Ok(()),
             // One of the events is gone, or the mark has another version.
             Err(Error::NotFound(_) | Error::ConditionNotMet(_) | Error::OutcomeUnknown(_)) => {}
             Err(error) => {

@@ -2,14 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use table_model::unstable::event::{Delivery, EventPlace, MARKS};
+use table_model::unstable::event::{BUCKETS, Delivery, EventPlace, MARKS};
 use table_store::{
-    ETag, Error, Result, Row,
+    ETag, Error, Result, Row, RowId, RowRef,
     backend::{Action, Backend, BackendExt, Group, IfMatch, KeyRange, Operation, Partitions, Scan},
-    unstable::{RowKeys, client::Client, order::prefixed},
+    unstable::{RowKeys, ScanProgress, client::Client, order::prefixed},
 };
 
-use crate::{client::tables::Tables, write::index::Schema};
+use crate::{
+    client::tables::{ReadRecord, Tables},
+    write::index::Schema,
+};
 
 /// Time after its deadline within which the service may still carry out a commit.
 const LATE: Duration = Duration::from_mins(5);
@@ -28,6 +31,12 @@ impl EventSource {
         let mut place = tables.event_place(&schema);
         place.entity = recorded.unwrap_or(place.entity);
         Ok(Self { tables, place })
+    }
+
+    /// Returns the events of a recorded entity, if it records some.
+    pub fn recorded(tables: &Tables, primary: &ReadRecord) -> Option<Self> {
+        primary.facts.events.filter(|_| primary.is_primary())?;
+        Some(Self { tables: tables.clone(), place: EventPlace::of(&primary.layout, primary.entity.clone()) })
     }
 
     pub fn backend(&self) -> &Arc<Client> {
@@ -58,15 +67,58 @@ impl EventSource {
     pub async fn marks(&self, partitions: Partitions) -> Result<Vec<Row>> {
         let scan = Scan { partitions, rows: KeyRange::ALL, ..Scan::all(MARKS) };
         let mut marks = Vec::new();
-        let read = self.backend().read_all(&scan, |row| {
-            marks.push(row.to_row());
+        self.read(&scan, |row| marks.push(row.to_row())).await?;
+        Ok(marks)
+    }
+
+    /// Checks whether there is a mark.
+    pub async fn has_mark(&self, mark: &RowKeys) -> Result<bool> {
+        let read = self.backend().get(MARKS, &mark.partition_key, &mark.row_key, Some(&[])).await;
+        Ok(existing(read)?.flatten().is_some())
+    }
+
+    /// Returns the scan of all marks of the entity, and of the leases of its relays.
+    pub fn all_marks(&self) -> Scan {
+        let (partitions, select) = (Partitions::Range(prefixed(&self.place.marks())), Some([].as_slice().into()));
+        Scan { partitions, rows: KeyRange::ALL, select, ..Scan::all(MARKS) }
+    }
+
+    /// Returns an event of a table, in any state, if there is one. It finds the partitions by their marks.
+    pub async fn find(&self, table: &str) -> Result<Option<RowId>> {
+        for mark in self.marks(self.all_marks().partitions).await? {
+            let state = if mark.partition_key == self.place.failed() { Delivery::Failed } else { Delivery::Waiting };
+            let (own, partition_key) = self.place.partition(&mark.row_key);
+            if mark.partition_key != self.place.relays()
+                && own.eq_ignore_ascii_case(table)
+                && let Some(event) = self.first(state, &own, &partition_key).await?
+            {
+                return Ok(Some(RowId::of(table, &event)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads rows. A table that does not exist has none: a slice may be dropped.
+    pub async fn read(&self, scan: &Scan, mut each: impl FnMut(RowRef<'_>) + Send) -> Result<()> {
+        let read = self.backend().read_all(scan, |row| {
+            each(row);
             Ok(())
         });
-        match read.await {
-            Err(Error::TableNotFound(_)) => {}
-            read => read?,
+        existing(read.await).map(Option::unwrap_or_default)
+    }
+
+    /// Returns the keys of the first event of a partition.
+    pub async fn first(&self, state: Delivery, table: &str, partition_key: &str) -> Result<Option<RowKeys>> {
+        let keys = Some([].as_slice().into());
+        let scan = Scan { page: 1, select: keys, ..self.events(state, table, partition_key) };
+        let mut progress = ScanProgress::default();
+        while !progress.has_ended() {
+            let Some(rows) = existing(self.backend().next_page(&scan, &mut progress).await)? else { break };
+            if let Some(first) = rows.iter().next() {
+                return Ok(Some(first.keys()));
+            }
         }
-        Ok(marks)
+        Ok(None)
     }
 
     /// Returns how old the version of a mark is that has just been read, as far as it is known. On the service, both times are
@@ -96,20 +148,32 @@ impl EventSource {
         }
     }
 
+    /// Counts the events that wait for their delivery.
+    pub async fn waiting(&self) -> Result<usize> {
+        let mut waiting = 0;
+        for bucket in 0..BUCKETS {
+            for mark in self.marks(Partitions::One(self.place.bucket(bucket))).await? {
+                waiting += self.count(&mark.row_key).await?;
+            }
+        }
+        Ok(waiting)
+    }
+
     /// Counts the events of the partition to which a mark with this row key leads.
     pub async fn count(&self, mark: &str) -> Result<usize> {
         let (table, partition_key) = self.place.partition(mark);
         let mut scan = self.events(Delivery::Waiting, &table, &partition_key);
         scan.select = Some([].as_slice().into());
         let mut count = 0;
-        let read = self.backend().read_all(&scan, |_| {
-            count += 1;
-            Ok(())
-        });
-        match read.await {
-            Err(Error::TableNotFound(_)) => {}
-            read => read?,
-        }
+        self.read(&scan, |_| count += 1).await?;
         Ok(count)
+    }
+}
+
+/// Returns what was read; `None` if there is no such table.
+pub fn existing<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) => Ok(None),
+        read => read.map(Some),
     }
 }

@@ -32,6 +32,7 @@
 //! # }).unwrap();
 //! ```
 
+mod events;
 mod expected;
 mod identify;
 mod recorded;
@@ -41,9 +42,10 @@ mod verify;
 
 use std::collections::BTreeSet;
 
-use table_model::{LayoutInfo, TableEntity};
+use table_model::{LayoutInfo, TableEntity, unstable::event::MARKS};
 use table_store::{Result, backend::BackendExt};
 
+pub use events::{EntityEvents, FailedEvent};
 pub use identify::{IdentifiedRow, KeyValue};
 pub use recorded::{LayoutState, RecordedEntity};
 
@@ -75,10 +77,10 @@ impl Tables {
 }
 
 impl Inventory {
-    /// Returns the tables that belong to no recorded entity, besides the catalog itself.
+    /// Returns the tables that belong to no recorded entity, besides the catalog itself and the marks of events.
     pub fn unrecorded(&self) -> impl Iterator<Item = &str> {
         let is_recorded = |table: &str| {
-            table.eq_ignore_ascii_case(&Record::INFO.layouts[0].table)
+            [&*Record::INFO.layouts[0].table, MARKS].iter().any(|own| table.eq_ignore_ascii_case(own))
                 || self.entities.iter().flat_map(|entity| &entity.layouts).any(|layout| layout.has_table(table))
         };
         self.tables.iter().map(String::as_str).filter(move |table| !is_recorded(table))

@@ -3,7 +3,8 @@
 //! [`Tables::dump`](crate::Tables::dump) writes rows as lines of JSON, and [`Tables::load`](crate::Tables::load) reads
 //! them; [`Tables::copy_to`](crate::Tables::copy_to) copies to another store. Programs make others of a [`RowReader`], a
 //! [`RowWriter`] and of [`Line`], the form of a row in a file. All of them treat the rows of entities, of indexes and of the catalog alike, so
-//! a copy has the same indexes in the same states.
+//! a copy has the same indexes in the same states. [Events](crate::guide::events) that no relay has delivered are left out, with
+//! their marks, unless they are [selected](Selection::with_events): the relays of both stores would deliver them.
 //!
 //! # The lines
 //!

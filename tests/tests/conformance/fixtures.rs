@@ -265,7 +265,9 @@ pub(crate) async fn findings<E: TableEntity>(store: &Store) -> Result<Vec<Findin
             texts
         };
         assert_eq!(sorted(&passes), sorted(&found));
-        let mut drawn = sorted(&found);
+        // A sample does not look at events.
+        let is_of_rows = |finding: &&Finding| !matches!(finding, Finding::UnmarkedEvent { .. });
+        let mut drawn = sorted(&found.iter().filter(is_of_rows).cloned().collect::<Vec<_>>());
         drawn.dedup();
         assert_eq!(sorted(&store.tables.verify::<E>().sample(RANGES).all().await?), drawn);
     }

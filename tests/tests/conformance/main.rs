@@ -7,6 +7,7 @@
 mod backend;
 mod events {
     mod fixtures;
+    mod maintaining;
     mod reading;
     mod recording;
     mod relaying;

@@ -36,6 +36,7 @@ crate::conformance! {
     rows_that_cannot_be_read_are_counted
     slow_and_retried_operations_are_at_the_level_info
     nothing_of_a_row_is_traced
+    each_call_of_a_consumer_is_a_span
 }
 
 #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -309,4 +310,36 @@ async fn nothing_of_a_row_is_traced(store: &Store) -> Result<()> {
         anyhow::Ok(())
     };
     traced(&seen, LevelFilter::TRACE, run()).await
+}
+
+#[derive(TableEntity)]
+#[table(name = "Sales", events(copy))]
+struct Sale {
+    #[partition_key]
+    shop: String,
+    #[row_key]
+    number: u32,
+}
+
+async fn each_call_of_a_consumer_is_a_span(store: &Store) -> Result<()> {
+    let (tables, kept, ids) = (store.again(), Traced::default(), Mutex::new(Vec::new()));
+    tables.create::<Sale>().await?;
+    for number in 1..=2 {
+        tables.insert(&Sale { shop: "secret".into(), number }).await?;
+    }
+    let relay = tables.relay::<Sale>();
+    let delivery = relay.deliver_once(async |event| {
+        let name = tracing::Span::current().metadata().map(tracing::Metadata::name);
+        ids.lock().expect("no panic").push((event.id().to_string(), name));
+        Ok::<_, std::io::Error>(())
+    });
+    assert_eq!(traced(&kept, LevelFilter::DEBUG, delivery).await?.delivered, 2);
+    let text = kept.1.lock().expect("no panic").clone();
+    for (id, name) in ids.into_inner()? {
+        assert_eq!(name, Some("event delivery"));
+        let span = text.lines().find(|line| line.contains(&id)).expect("the span of the event");
+        assert!(span.starts_with("table_runtime::relay ") && span.contains(r#""table.entity": "Sale""#), "{span}");
+    }
+    assert!(!text.contains("secret"), "{text}");
+    Ok(())
 }

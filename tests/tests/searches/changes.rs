@@ -337,7 +337,7 @@ async fn backfill<T: Numbered>(tables: &Tables) -> table_runtime::Result<()> {
 
 async fn moved<Old: Numbered, New: Numbered>(tables: &Tables) -> table_runtime::Result<()> {
     tables.migrate_with(|old: Old| New::of(old.number(), old.number())).await?;
-    tables.drop_moved::<Old>().await.map(drop)
+    tables.drop_moved::<Old>().discarding_events().await.map(drop)
 }
 
 /// A version with its name.

@@ -26,6 +26,7 @@ mod nested_changes;
 mod own_relays;
 mod plain_store;
 mod random_programs;
+mod relay_leases;
 mod rolling_deployments;
 mod scheduled;
 mod simultaneous_starts;

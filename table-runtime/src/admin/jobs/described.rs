@@ -10,9 +10,10 @@ use table_store::{
     unstable::{RowKeys, client::Client, observe::Running},
 };
 
-use super::position::Phase;
+use super::{marks::EventTables, position::Phase};
 use crate::{
     admin::scan::{Section, sections},
+    relay::EventSource,
     write::{
         RowHasher,
         index::{Encoded, EncodedRow, FoundEntity, Write},
@@ -72,6 +73,11 @@ pub trait Described: Send + Sync {
     /// Returns the indexes that are not compared completely.
     fn partly(&self) -> BTreeSet<String> {
         BTreeSet::new()
+    }
+
+    /// Returns the events of the entities.
+    fn events(&self) -> BoxFuture<'_, Result<Vec<EventTables>>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 
     /// Begins an operation of a user; `None` if nobody observes it.
@@ -165,6 +171,19 @@ impl Described for Typed {
 
     fn entity_id(&self, _layout: usize, keys: &RowKeys) -> RowId {
         self.write.row_id(keys)
+    }
+
+    fn events(&self) -> BoxFuture<'_, Result<Vec<EventTables>>> {
+        Box::pin(async {
+            let Write { tables, schema, .. } = &*self.write;
+            if schema.events.is_none() {
+                return Ok(Vec::new());
+            }
+            let source = EventSource::of(tables.clone(), *schema).await?;
+            let sections = self.sections(Phase::Entities).await?;
+            let tables = sections.into_iter().map(|section| section.scan.table.into_owned()).collect();
+            Ok(vec![EventTables { source, tables }])
+        })
     }
 
     fn begin(&self, verb: &'static str) -> Option<Box<Running>> {

@@ -64,6 +64,14 @@ pub enum Finding {
         /// The reason why the row cannot be read.
         problem: String,
     },
+    /// An [event](crate::guide::events) in a partition without a mark: no relay finds it before another one of the partition. A
+    /// repair writes the mark.
+    UnmarkedEvent {
+        /// The first event of the partition.
+        event: RowId,
+        /// The missing mark.
+        mark: RowId,
+    },
 }
 
 impl Finding {
@@ -76,7 +84,7 @@ impl Finding {
     /// Returns the index; `None` for a problem of an entity's own row.
     pub fn index(&self) -> Option<&str> {
         match self {
-            Self::Pending { .. } => None,
+            Self::Pending { .. } | Self::UnmarkedEvent { .. } => None,
             Self::Foreign { index, .. } => index.as_deref(),
             Self::MissingRow { index, .. }
             | Self::StaleRow { index, .. }
@@ -85,10 +93,10 @@ impl Finding {
         }
     }
 
-    /// Returns the entity's row; `None` for a foreign row, which belongs to no entity.
+    /// Returns the entity's row; `None` for a foreign row, which belongs to no entity, and for an event.
     pub const fn entity(&self) -> Option<&RowId> {
         match self {
-            Self::Foreign { .. } => None,
+            Self::Foreign { .. } | Self::UnmarkedEvent { .. } => None,
             Self::Pending { entity }
             | Self::MissingRow { entity, .. }
             | Self::StaleRow { entity, .. }
@@ -114,6 +122,9 @@ impl fmt::Display for Finding {
                 write!(f, "index `{index}`: {row} is not one of its rows: {problem}")
             }
             Self::Foreign { index: None, row, problem } => write!(f, "{row} is no entity: {problem}"),
+            Self::UnmarkedEvent { event, mark } => {
+                write!(f, "the event {event} has no mark {mark}, so no relay finds it")
+            }
         }
     }
 }

@@ -72,6 +72,7 @@ pub struct Progress {
 /// | [`partitions`](Self::partitions) | verify, repair, sweep, dump, `copy_to` |
 /// | [`shard`](Self::shard) | sweep, dump, `copy_to` |
 /// | [`sample`](Self::sample) | verify |
+/// | [`discarding_events`](Self::discarding_events) | `drop_slices`, `drop_moved` |
 ///
 /// To drop the future stops the job. What it has written stays, and is right.
 ///
@@ -178,6 +179,17 @@ pub trait Resumable: JobKind {
     fn hash(&self) -> u64;
 }
 
+/// A job that deletes tables with all that is in them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` discards no events",
+    label = "this job does not have the option",
+    note = "`drop_slices` and `drop_moved` have it"
+)]
+pub trait Discarding: JobKind {
+    #[doc(hidden)]
+    fn discard_events(&mut self);
+}
+
 macro_rules! options {
     ($($(#[$doc:meta])* $name:ident: $message:literal, $note:literal;)+) => {$(
         $(#[$doc])*
@@ -198,6 +210,14 @@ options! {
     /// A job that can be divided among machines.
     Sharded: "`{Self}` cannot be divided among machines",
         "`sweep`, `dump` and `copy_to` can; a comparison reads all index rows whatever its share, and one run decides when an index is ready";
+}
+
+impl<K: Discarding> Job<'_, K> {
+    /// Deletes also [events](crate::guide::events) that no relay has delivered, and those that were put aside. Otherwise, they
+    /// are an error.
+    pub fn discarding_events(self) -> Self {
+        self.with(|job, _| job.discard_events())
+    }
 }
 
 impl<'a, K: JobKind> Job<'a, K> {
@@ -226,6 +246,7 @@ impl<'a, K: JobKind> Job<'a, K> {
     /// about two for each page that is read at the same time.
     ///
     /// Of `delete_all` and a load, it is the number of transactions in flight, as for a [bulk write](crate::Bulk::side_by_side).
+    /// `drop_slices` deletes one table after another, whatever it is.
     pub fn side_by_side(self, pages: usize) -> Self {
         self.with(|_, options| options.side_by_side = Some(pages.max(1)))
     }

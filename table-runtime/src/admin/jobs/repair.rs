@@ -11,10 +11,11 @@ use table_store::{
 
 use super::{
     compare::{Compared, RowComparison, Suspect},
-    described::Typed,
+    described::{Described, Typed},
     examine::{LocatedFinding, examine},
     finding::Finding,
     job::{Comparing, Job, JobKind, JobOptions, OfPartitions, Progress, Resumable},
+    marks::{Unmarked, event_sections, find_unmarked},
     position::hash_job,
     reindex::reindex,
 };
@@ -89,6 +90,13 @@ impl JobKind for Repair {
             options.report(|| progress.clone());
         };
         comparison.run(&work, done).await?;
+        let events = of.events().await?;
+        let scan = options.scan(of.client(), event_sections(&events, 0));
+        for Unmarked { mark, finding } in find_unmarked(&events, scan).await? {
+            // A lease that was begun before does not show that the mark is there.
+            write.tables.mark_after(&mark, Some(write.tables.backend().clock())).await?;
+            repaired.fixed.push(finding);
+        }
         repaired.entities = progress.entities;
         Ok(repaired)
     }
@@ -103,7 +111,8 @@ impl fmt::Debug for Repair {
 impl Tables {
     /// Fixes the findings of [`verify`](Self::verify), beside writers and with their own steps. It deletes pending
     /// inserts, whose writers begin anew if they are only slow. It deletes a stale row after it gave the row's
-    /// entity a new version, so that no writer still needs the row. It writes a missing row under the entity's version.
+    /// entity a new version, so that no writer still needs the row. It writes a missing row under the entity's version, and the
+    /// missing mark of an event.
     ///
     /// It can run at any time, again, and several times at once. It reads rows as a
     /// [verification](Self::verify) does, and sends requests of their own only for rows that differ. To fix a row takes a
@@ -155,7 +164,9 @@ impl Write {
                 self.roll_back(entity, vec![stale], &mut None).await;
             }
             (Finding::StaleRow { row, .. }, None) => self.remove_from_list(*layout, entity, row).await?,
-            (Finding::TwoOwners { .. } | Finding::Foreign { .. }, _) => return Ok(Some(finding.clone())),
+            (Finding::TwoOwners { .. } | Finding::Foreign { .. } | Finding::UnmarkedEvent { .. }, _) => {
+                return Ok(Some(finding.clone()));
+            }
             _ if done.contains(&(*layout, entity.clone())) => {}
             _ => {
                 let found = self.committed(entity).await?.into_iter().collect();

@@ -11,6 +11,7 @@ use super::{
     examine::{LocatedFinding, examine},
     finding::Finding,
     job::{Comparing, Found, Job, JobKind, JobOptions, OfPartitions, Progress, Resumable},
+    marks::{event_sections, find_unmarked},
     position::hash_job,
     sample::{Sample, SampledRange, VerifiedSample, random_seed},
 };
@@ -83,7 +84,7 @@ impl JobKind for Verify {
             let done = |range: SampledRange| {
                 progress.entities += range.entities;
                 progress.index_rows += range.index_rows;
-                found(&mut progress, &mut options, range.findings);
+                found(&mut progress, &mut options, findings_of(range.findings));
             };
             Some(sample.take(done).await?)
         } else {
@@ -93,9 +94,13 @@ impl JobKind for Verify {
             };
             let done = |compared: Compared, findings: Vec<LocatedFinding>| {
                 compared.add_to(&mut progress, &options, job);
-                found(&mut progress, &mut options, findings);
+                found(&mut progress, &mut options, findings_of(findings));
             };
             comparison.run(&work, done).await?;
+            let events = of.events().await?;
+            let scan = options.scan(of.client(), event_sections(&events, 0));
+            let unmarked = find_unmarked(&events, scan).await?;
+            found(&mut progress, &mut options, unmarked.into_iter().map(|unmarked| unmarked.finding));
             None
         };
         let Progress { entities, index_rows, .. } = progress;
@@ -107,10 +112,18 @@ impl JobKind for Verify {
     }
 }
 
+fn findings_of(located: Vec<LocatedFinding>) -> impl ExactSizeIterator<Item = Finding> {
+    located.into_iter().map(|located| located.finding)
+}
+
 /// Reports what a page has shown.
-fn found(progress: &mut Progress, options: &mut JobOptions<'_, Progress>, findings: Vec<LocatedFinding>) {
+fn found(
+    progress: &mut Progress,
+    options: &mut JobOptions<'_, Progress>,
+    findings: impl ExactSizeIterator<Item = Finding>,
+) {
     progress.findings += findings.len();
-    lock(&options.found).extend(findings.into_iter().map(|located| Found::Finding(located.finding)));
+    lock(&options.found).extend(findings.map(Found::Finding));
     options.report(|| progress.clone());
 }
 
@@ -130,7 +143,7 @@ impl Job<'_, Verify> {
     ///
     /// A range has up to 16 point reads in flight, and [`side_by_side`](Self::side_by_side) sets the number of ranges.
     ///
-    /// A sample has no cursor, and [`memory`](Self::memory) does not matter.
+    /// A sample has no cursor, and [`memory`](Self::memory) does not matter. It does not look at events.
     ///
     /// ```
     /// # use table_runtime::{TableEntity, Tables};
@@ -169,7 +182,9 @@ impl Tables {
     /// It reads the entities and the index rows in pages of up to 1000, and compares them by hashes. A row that is
     /// right costs no request of its own: `e` entities with `n` rows in their indexes take `⌈e ÷ 1000⌉ + ⌈n ÷ 1000⌉`
     /// requests, with each index rounded by itself, and one more for each further row of a list. If rows are missing,
-    /// the entities are read once more. Each row that differs is examined with a few reads of its own.
+    /// the entities are read once more. Each row that differs is examined with a few reads of its own. For an entity with
+    /// [events](crate::guide::events), it then reads the keys of all events, which is a scan of each table, and the mark of each
+    /// partition that has some.
     ///
     /// A hash takes 16 bytes for each index row, up to a bound of 64 MiB, which is enough for 4.2 million rows. With
     /// more rows, or less [`memory`](Job::memory), it takes several passes, each of which reads all rows and

@@ -15,13 +15,15 @@ use table_store::{
 use crate::{
     admin::{
         catalog::{CatalogChange, EntityRows, delete_rows, has_rows, recorded_rows},
-        jobs::{Job, JobKind, JobOptions, Progress},
+        jobs::{Discarding, EventTables, Job, JobKind, JobOptions, Progress, event_sections},
         scan::Section,
+        slices::has_event,
     },
     client::{
         pacing,
         tables::{Catalog, ReadRecord, State, Tables},
     },
+    relay::EventSource,
     write::index::Schema,
 };
 
@@ -30,6 +32,13 @@ use crate::{
 pub struct DropMoved {
     tables: Tables,
     schema: Schema,
+    discards_events: bool,
+}
+
+impl Discarding for DropMoved {
+    fn discard_events(&mut self) {
+        self.discards_events = true;
+    }
 }
 
 /// The result of the deletion of moved entities.
@@ -52,7 +61,7 @@ impl JobKind for DropMoved {
     }
 
     async fn run(self, mut options: JobOptions<'_, Progress>) -> Result<DroppedEntity> {
-        let DropMoved { tables, schema } = self;
+        let DropMoved { tables, schema, discards_events } = self;
         let (catalog, primary) = read(&tables, schema).await?;
         let mut dropped = DroppedEntity::default();
         // Others may use the place since.
@@ -72,9 +81,23 @@ impl JobKind for DropMoved {
             }
             patterns.push((record.is_primary(), KeyPattern::of(layout)));
         }
+        if let Some(source) = EventSource::recorded(&tables, &primary) {
+            let own = tables_of(&tables, &primary.layout).await?;
+            for table in own.iter().filter(|_| !discards_events) {
+                if let Some(event) = source.find(table).await? {
+                    return Err(schema.refused(has_event(&event)));
+                }
+            }
+            // An earlier run may have deleted some of them.
+            let (marks, events) = (source.all_marks(), EventTables { source, tables: own });
+            sections.extend(event_sections(&[events], patterns.len()));
+            sections.push(Section { layout: usize::MAX, scan: marks, is_slice: true });
+        }
         let is_own = |layout: usize, row: RowRef<'_>| {
-            let (is_primary, pattern) = &patterns[layout];
-            pattern.includes(row.partition_key, row.row_key) && (!is_primary || entities.has(row))
+            // The sections after these have nothing but events and marks.
+            patterns.get(layout).is_none_or(|(is_primary, pattern)| {
+                pattern.includes(row.partition_key, row.row_key) && (!is_primary || entities.has(row))
+            })
         };
         let scan = options.scan(tables.backend(), sections);
         let report = |rows| options.report(|| Progress { index_rows: rows, ..Progress::default() });
@@ -104,10 +127,13 @@ impl Tables {
     /// The catalog still records that the entity has moved, so that a program with the old struct is refused by
     /// [`create`](Self::create). From now on, entities can be moved back to the place.
     ///
+    /// [Events](crate::guide::events) that no relay has delivered, and those that were put aside, are an error. A relay of the old
+    /// struct delivers them; [`discarding_events`](Job::discarding_events) deletes them.
+    ///
     /// # Errors
-    /// Returns [`Error::Query`] if the entity was not moved, and the errors of the store.
+    /// Returns [`Error::Query`] if the entity was not moved, or if it has events; and the errors of the store.
     pub fn drop_moved<'a, E: TableEntity>(&self) -> Job<'a, DropMoved> {
-        Job::new(DropMoved { tables: self.clone(), schema: Schema::of::<E>() })
+        Job::new(DropMoved { tables: self.clone(), schema: Schema::of::<E>(), discards_events: false })
     }
 }
 

@@ -49,6 +49,15 @@ pub struct ScannedPage {
 }
 
 impl ScannedPage {
+    /// Keeps the rows for which the condition holds.
+    pub fn retain(&mut self, is_kept: impl Fn(RowRef<'_>) -> bool) {
+        if self.rows.iter().any(|row| !is_kept(row)) {
+            let mut kept = RowSet::default();
+            kept.extend(self.rows.iter().take(self.count).filter(|row| is_kept(*row)));
+            (self.count, self.rows) = (kept.len(), kept);
+        }
+    }
+
     /// Returns a page of rows that are all in the scan.
     pub(super) fn whole(section: &Section, rows: RowSet) -> Self {
         let (table, count) = (section.scan.table.clone(), rows.len());

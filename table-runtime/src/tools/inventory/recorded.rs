@@ -10,13 +10,17 @@ use table_model::{
     EventContent, LayoutInfo, Lifecycle,
     unstable::{
         entity::VERSION,
+        event::EventPlace,
         layout::{RecordedWhole, absence_name},
     },
 };
 use table_store::{PropertiesRef, RowRef, Value, ValueRef};
 
 use super::distinct;
-use crate::client::tables::{EVENTS_REQUIRED, Facts, ReadRecord, State, Wholes};
+use crate::{
+    client::tables::{EVENTS_REQUIRED, Facts, ReadRecord, State, Tables, Wholes},
+    relay::EventSource,
+};
 
 /// An entity that the catalog records.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +136,12 @@ impl RecordedEntity {
         let in_wholes = wholes.filter(|whole| !whole.everywhere).flat_map(RecordedWhole::properties);
         let optional = self.optional.get(&version).into_iter().flatten();
         optional.chain(in_wholes).map(String::as_str).collect()
+    }
+
+    /// Returns the events of the entity, if it records some.
+    pub(super) fn event_source(&self, tables: &Tables) -> Option<EventSource> {
+        let primary = self.primary().filter(|_| self.events.is_some())?;
+        Some(EventSource { tables: tables.of_primary(), place: EventPlace::of(primary, self.name.clone()) })
     }
 
     /// Returns the properties with the times that hide an entity.

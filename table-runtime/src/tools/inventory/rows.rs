@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     admin::{
-        jobs::{Described, Phase, RowPlace},
+        jobs::{Described, EventTables, Phase, RowPlace},
         scan::Section,
     },
     client::tables::{Tables, lock},
@@ -260,6 +260,16 @@ impl Described for RecordedRows {
 
     fn is_known(&self, layout: usize) -> bool {
         !lock(&self.unknown).contains(&layout)
+    }
+
+    fn events(&self) -> BoxFuture<'_, Result<Vec<EventTables>>> {
+        let entities = self.inventory.entities.iter().filter(|entity| self.is_chosen(entity));
+        let events = entities.filter_map(|entity| {
+            let tables = self.inventory.tables_of(entity.primary()?).into_iter().map(str::to_owned).collect();
+            Some(EventTables { source: entity.event_source(&self.tables)?, tables })
+        });
+        let events = events.collect();
+        Box::pin(async { Ok(events) })
     }
 
     fn partly(&self) -> BTreeSet<String> {

@@ -95,7 +95,8 @@ impl JobKind for CopyRows<'_> {
 
 impl<'a> Job<'a, CopyRows<'a>> {
     /// Copies these rows, with all of their properties, instead of those of all tables. The catalog is one of the tables
-    /// that a selection names or not: a copy without it has rows, and no entities.
+    /// that a selection names or not: a copy without it has rows, and no entities. Events are among them only if the selection
+    /// [says so](Selection::with_events).
     pub fn rows(self, selection: Selection) -> Self {
         self.with(|copy, _| copy.selection = selection)
     }
@@ -114,7 +115,7 @@ impl fmt::Debug for CopyRows<'_> {
 }
 
 impl Tables {
-    /// Writes all rows of all tables to another store, those of indexes and of the catalog included: as a
+    /// Writes all rows of all tables to another store, those of indexes and of the catalog included, and events left out: as a
     /// [`dump`](Self::dump) that the store [loads](Self::load), without the lines. It reads as a
     /// dump does, and what a load does with the rows that a store has, it does with those of the target. Await it.
     ///

@@ -79,7 +79,8 @@ impl<W: io::Write + Send> JobKind for Dump<W> {
 
 impl<W: io::Write + Send> Job<'_, Dump<W>> {
     /// Writes these rows, with all of their properties, instead of those of all tables. The catalog is one of the tables
-    /// that a selection names or not: a dump without it has rows, and no entities.
+    /// that a selection names or not: a dump without it has rows, and no entities. Events are among them only if the selection
+    /// [says so](Selection::with_events).
     pub fn rows(self, selection: Selection) -> Self {
         self.with(|dump, _| dump.selection = selection)
     }
@@ -87,7 +88,8 @@ impl<W: io::Write + Send> Job<'_, Dump<W>> {
 
 impl Tables {
     /// Writes all rows of all tables as [lines of JSON](crate::transfer), those of indexes and of the catalog included,
-    /// while other tasks read and write. Returns the number of rows. [`load`](Self::load) reads the lines. Await it.
+    /// while other tasks read and write. Returns the number of rows. [`load`](Self::load) reads the lines. Await it. It leaves
+    /// out events, unless they are [selected](Selection::with_events).
     ///
     /// On the embedded store, the rows are those of one moment, the one at which it is awaited; until it has ended, the
     /// file cannot reuse the space of rows that are replaced meanwhile. The service has no such moment:

@@ -5,7 +5,10 @@ use std::{collections::VecDeque, ops::Bound, sync::Arc};
 use serde::{Deserialize, Serialize};
 use table_model::{
     TableEntity,
-    unstable::entity::{KIND, PENDING},
+    unstable::{
+        entity::{KIND, PENDING},
+        event::{self, CHANGE, MARKS},
+    },
 };
 use table_store::{
     Error, Result, RowRef, RowSet,
@@ -29,10 +32,11 @@ pub struct Selection {
     to: Option<String>,
     page: Option<u32>,
     keys_only: bool,
+    events: bool,
 }
 
 impl Selection {
-    /// All rows of all tables, those of indexes and of the catalog included.
+    /// All rows of all tables, those of indexes and of the catalog included, and without [events](Self::with_events).
     pub fn all() -> Self {
         Self::default()
     }
@@ -75,8 +79,22 @@ impl Selection {
         self
     }
 
+    /// Reads also [events](crate::guide::events) that no relay has delivered, those that were put aside, and the rows of
+    /// `TableEvents`, by which relays find them. Otherwise they are left out: a copy of a store is not the place to send its
+    /// mails once more.
+    #[must_use]
+    pub fn with_events(mut self) -> Self {
+        self.events = true;
+        self
+    }
+
+    /// Checks whether the selection has a row of a table.
+    pub(super) fn has(&self, row: RowRef<'_>) -> bool {
+        self.events || !event::is_stored_event(row)
+    }
+
     /// Reads the rows without their properties, except `EntityType` and `IndexPending`, which say whether a row is an
-    /// entity: see [`Inventory::is_entity`](crate::inventory::Inventory::is_entity).
+    /// entity: see [`Inventory::is_entity`](crate::inventory::Inventory::is_entity); and `EventChange` of an event.
     #[must_use]
     pub fn keys_only(mut self) -> Self {
         self.keys_only = true;
@@ -110,7 +128,7 @@ pub struct RowReader {
     pub(super) tables: VecDeque<String>,
     /// Tables that were not found in a list, so that they may not exist.
     pub(super) unlisted: Vec<String>,
-    selection: Selection,
+    pub(super) selection: Selection,
     /// True if rows that cannot be copied are read too.
     as_stored: bool,
     /// True if the table at the front was begun.
@@ -272,8 +290,12 @@ impl RowReader {
                 self.is_begun = true;
                 return Ok(Some(ReadPart::Table(table)));
             }
+            if self.leaves_out(&table) {
+                self.end_table();
+                continue;
+            }
             let from = self.progress.next();
-            let Page { rows, next } = match self.backend.query(&self.scan(&table), from).await {
+            let Page { mut rows, next } = match self.backend.query(&self.scan(&table), from).await {
                 // The table was deleted after the tables were listed.
                 Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_))
                     if from.is_none() && !self.unlisted.contains(&table) =>
@@ -286,15 +308,33 @@ impl RowReader {
                 rows.iter().try_for_each(|row| check(&table, row))?;
             }
             self.backend.advance(&table, &mut self.progress, next)?;
+            if rows.iter().any(|row| !self.selection.has(row)) {
+                let all = std::mem::take(&mut rows);
+                rows.extend(all.iter().filter(|row| self.selection.has(*row)));
+            }
             self.rows += rows.len() as u64;
             if self.progress.has_ended() {
-                self.tables.pop_front();
-                (self.is_begun, self.progress) = (false, ScanProgress::default());
+                self.end_table();
             }
             if !rows.is_empty() {
                 return Ok(Some(ReadPart::Rows { table, rows }));
             }
         }
+    }
+
+    fn end_table(&mut self) {
+        self.tables.pop_front();
+        (self.is_begun, self.progress) = (false, ScanProgress::default());
+    }
+
+    /// Checks whether the rows of a table are left out: they are marks, and only a selection of tables or of events has them.
+    pub(super) fn leaves_out(&self, table: &str) -> bool {
+        let Selection { tables, events, .. } = &self.selection;
+        let name = &Record::INFO.layouts[0].table;
+        let prefixes = self.catalogs.iter().filter_map(|(catalog, _)| catalog.len().checked_sub(name.len()));
+        let prefixes = prefixes.zip(&self.catalogs).filter_map(|(length, (catalog, _))| catalog.get(..length));
+        let is_marks = |prefix: &str| table.eq_ignore_ascii_case(&format!("{prefix}{MARKS}"));
+        tables.is_none() && !events && prefixes.chain([""]).any(is_marks)
     }
 
     pub(super) fn is_catalog(&self, table: &str) -> bool {
@@ -316,7 +356,7 @@ impl RowReader {
         let partitions = partition.map_or(Partitions::ALL, Partitions::One);
         let bound = |key: Option<String>| key.map_or(Bound::Unbounded, Bound::Included);
         let rows = KeyRange { from: bound(from), to: bound(to) };
-        let select = keys_only.then_some([KIND, PENDING].as_slice().into());
+        let select = keys_only.then_some([KIND, PENDING, CHANGE].as_slice().into());
         let page = page.unwrap_or(limits::PAGE);
         Scan { partitions, rows, select, page, ..Scan::all(table.to_owned()) }
     }

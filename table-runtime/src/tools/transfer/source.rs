@@ -81,13 +81,16 @@ impl<'o, 'a> Source<'o, 'a> {
             // A table may be deleted after the tables were listed.
             Section { layout, scan: self.reader.scan(table), is_slice: !self.reader.unlisted.contains(table) }
         };
-        let sections = tables.iter().enumerate().map(section).collect();
+        let read = tables.iter().enumerate().filter(|(_, table)| !self.reader.leaves_out(table));
+        let sections = read.map(section).collect();
         let mut scan = self.options.scan(&self.reader.backend, sections);
         if let (Some(left), false) = (&self.resumed, is_catalog) {
             scan = scan.within(left);
         }
         let as_stored = self.as_stored;
-        let checked = |page: ScannedPage| -> BoxFuture<'_, _> {
+        let selection = self.reader.selection.clone();
+        let checked = |mut page: ScannedPage| -> BoxFuture<'_, _> {
+            page.retain(|row| selection.has(row));
             Box::pin(async move {
                 let (layout, rows) = (page.layout, page.rows().count());
                 let checked = page.rows().try_for_each(|row| check(&page.table, row));

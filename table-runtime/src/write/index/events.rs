@@ -57,7 +57,7 @@ impl Tables {
     /// Returns the place of an entity's events: its name there is that under which it is recorded.
     pub(crate) fn event_place(&self, schema: &Schema) -> EventPlace {
         let entity = self.leases().name(&schema.own_id()).unwrap_or_else(|| schema.entity.to_owned());
-        EventPlace { table: schema.table().to_owned(), entity, is_sliced: schema.layouts[0].slice.is_some() }
+        EventPlace::of(&schema.layouts[0], entity)
     }
 }
 
