@@ -1,4 +1,4 @@
-//! A web service that keeps hints for passwords: rows that expire, a bin, and unique values.
+//! A web service that keeps hints for passwords: rows that expire, a bin, unique values, and mails that are not lost.
 //!
 //! ```sh
 //! cargo run -p examples --features hint_keep --example hint_keep -- --folder hints
@@ -11,11 +11,17 @@
 //! The user and the token are in one partition, so one transaction writes both, although the address of the user is unique
 //! in all partitions: a new user always has a token, and a token that was used has set the password.
 //!
+//! The same transaction records an event of the token, and a relay sends the mail from it. So a process that ends at any
+//! moment loses no mail, and sends none for a user that was not written. A mail may be sent twice, with the same id and
+//! the same token: the secret in it is computed from the row of the token and a key, which the processes of a service have
+//! in the variable `HINT_KEEP_KEY`.
+//!
 //! | table | `PartitionKey` | `RowKey` | other properties | readers see it until |
 //! |---|---|---|---|---|
 //! | `Users` | the id | `user` | `Email`, `Password`: a salted hash, `Until` | `Until`, which is absent once there is a password |
 //! | `UsersByEmail` | the address, lower case | | `IndexedEntityId`, `WriteId` | its user expires |
-//! | `Users` | the user's id | `token` | `Hash`, `Until` | `Until`, or its use |
+//! | `Users` | the user's id | `token` | `Id`, `Until`, `EventAt` | `Until`, or its use |
+//! | `Users` | the user's id | `~~event-Token {time}_{id}` | the token's, `EventChange` | never: a relay delivers and deletes it |
 //! | `Sessions` | the user's id | a hash | `Until` | `Until`, which each request sets, or a new password |
 //! | `Accounts` | the user's id | `id-{id}` | `Name`, `Hint`: the latest, `Deleted` | `Deleted` is set, then only in the bin |
 //! | `Accounts` | the user's id | `name-{name, lower case}` | `IndexedEntityId`, `Deleted` | as its account |
@@ -25,7 +31,7 @@
 //! and each write. A registration that nobody completes frees its address in time. The name of an account in the bin
 //! stays taken, so that `restore` cannot fail on it. A public service also limits how often a client may log in.
 
-use std::{convert::Infallible, fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{convert::Infallible, env, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use argon2::{Argon2, PasswordHash, PasswordHasher as _, PasswordVerifier as _};
 use axum::{
@@ -36,9 +42,12 @@ use axum::{
     routing::{delete, get, post},
 };
 use clap::Parser;
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use table_runtime::{BoxedRows, ETag, Error, Result, Stored, TableEntity, Tables, Transaction, key::ToTick as _};
+use table_runtime::{
+    BoxedRows, ETag, Error, Guid, Result, Stored, TableEntity, Tables, Transaction, events::Event, key::ToTick as _,
+};
 use time::OffsetDateTime;
 use tokio::{net::TcpListener, signal, task::spawn_blocking, time::interval};
 use uuid::Uuid;
@@ -65,12 +74,15 @@ pub(crate) struct User {
 }
 
 /// The token with which a user may set a password. It is in the user's partition. A user has one at most: the latest.
+///
+/// A mail is due whenever a token is written, so its events are the list of the mails that are to be sent.
 #[derive(TableEntity)]
-#[table(name = "Users", row = "token", expires = until)]
+#[table(name = "Users", row = "token", expires = until, events(copy))]
 pub(crate) struct Token {
     #[partition_key]
     user: Uuid,
-    hash: String,
+    /// The secret is computed from it. It is no secret itself: nobody computes it without the key of the service.
+    id: Uuid,
     until: OffsetDateTime,
 }
 
@@ -125,9 +137,21 @@ pub(crate) struct App {
     pub(crate) tables: Tables,
     /// Clock of the times that are stored: that of the store, which compares them with the present.
     pub(crate) now: Arc<dyn Fn() -> OffsetDateTime + Send + Sync>,
-    /// Sends a token to an address.
-    pub(crate) mail: Arc<dyn Fn(&str, &str) + Send + Sync>,
+    /// Sends a mail. If it fails, it is called again with the same mail.
+    pub(crate) mail: Arc<dyn Fn(Mail) -> anyhow::Result<()> + Send + Sync>,
+    /// Key of the secrets of tokens.
+    pub(crate) key: Hmac<Sha256>,
     pub(crate) argon2: Argon2<'static>,
+}
+
+/// A mail with a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mail {
+    /// The id of the event, the same each time the mail is sent. A mail service takes it as an idempotency key: it sends
+    /// one mail for each id.
+    pub(crate) id: Guid,
+    pub(crate) to: String,
+    pub(crate) token: String,
 }
 
 /// Returns the service.
@@ -212,8 +236,8 @@ fn as_seen<T>(read: Option<Stored<T>>, headers: &HeaderMap) -> Answer<Stored<T>>
     is_seen.then_some(stored).ok_or_else(|| failure(StatusCode::PRECONDITION_FAILED, "it has changed meanwhile"))
 }
 
-/// A text that the service gives to a user: `{user}.{secret}`. Only a hash of the secret is stored, so that no reader
-/// of the tables can use it. The secret is random, so its hash needs no salt.
+/// A text that the service gives to a user: `{user}.{secret}`. Only a hash of the secret is stored, and of a token not
+/// even that, so that no reader of the tables can use it. The secret is random, so its hash needs no salt.
 struct Secret {
     user: Uuid,
     hash: String,
@@ -222,7 +246,21 @@ struct Secret {
 impl Secret {
     /// Returns a new secret of the user, and its text.
     fn new(user: Uuid) -> (Self, String) {
-        let secret = Uuid::new_v4();
+        Self::with_text(user, Uuid::new_v4())
+    }
+
+    /// Returns the secret of a token, and its text.
+    ///
+    /// It is not stored, but computed: the relay must know it, and a mail that is sent again must have the same one.
+    fn of_token(token: &Token, mut key: Hmac<Sha256>) -> (Self, String) {
+        key.update(token.user.as_bytes());
+        key.update(token.id.as_bytes());
+        let mut secret = [0; 16];
+        secret.iter_mut().zip(key.finalize().into_bytes()).for_each(|(to, byte)| *to = byte);
+        Self::with_text(token.user, Uuid::from_bytes(secret))
+    }
+
+    fn with_text(user: Uuid, secret: Uuid) -> (Self, String) {
         (Self { user, hash: Self::hash(secret) }, format!("{}.{}", user.simple(), secret.simple()))
     }
 
@@ -268,33 +306,36 @@ struct Address {
     email: String,
 }
 
-/// Reserves an address and sends a token to it. If the mail is lost, the address is free in time.
+/// Reserves an address and lets a token be sent to it. If the mail is lost on its way, the address is free in time.
 async fn register(State(app): State<App>, Json(Address { email }): Json<Address>) -> Answer<StatusCode> {
     if !email.contains('@') {
         return Err(failure(StatusCode::UNPROCESSABLE_ENTITY, "it is no address"));
     }
     let until = (app.now)() + REGISTRATION;
     let user = User { id: Uuid::new_v4(), email, password: None, until: Some(until) };
-    let (token, text) = new_token(user.id, until);
+    let token = Token { user: user.id, id: Uuid::new_v4(), until };
+    // The transaction also has the event of the token. A mail that is sent here would be lost if the process ended before.
     app.tables.transaction().insert(&user).insert(&token).commit().await?;
-    (app.mail)(&user.email, &text);
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Sends a token to the address of a user. The answer for an unknown address is the same.
+/// Lets a token be sent to the address of a user. The answer for an unknown address is the same.
 async fn ask_for_reset(State(app): State<App>, Json(Address { email }): Json<Address>) -> Answer<StatusCode> {
     if let Some(user) = User::by_email(&email).get(&app.tables).await? {
-        let (token, text) = new_token(user.id, (app.now)() + RESET);
-        app.tables.upsert(&token).await?;
-        (app.mail)(&user.email, &text);
+        app.tables.upsert(&Token { user: user.id, id: Uuid::new_v4(), until: (app.now)() + RESET }).await?;
     }
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Returns a new token, and its text.
-fn new_token(user: Uuid, until: OffsetDateTime) -> (Token, String) {
-    let (secret, text) = Secret::new(user);
-    (Token { user, hash: secret.hash, until }, text)
+/// Sends the token of an event to its user, unless it was used or replaced, or has expired.
+///
+/// The relay delivers an event again if this fails, or if the process ends before the event is deleted.
+pub(crate) async fn send_token(app: &App, event: &Event<Token>) -> anyhow::Result<()> {
+    let is_written = |token: &Stored<Token>| event.entity().is_some_and(|written| written.id == token.id);
+    let Some(token) = event.key().get(&app.tables).await?.filter(is_written) else { return Ok(()) };
+    let Some(user) = User::key(token.user).get(&app.tables).await? else { return Ok(()) };
+    let (_, text) = Secret::of_token(&token, app.key.clone());
+    (app.mail)(Mail { id: event.id(), to: Stored::into_inner(user).email, token: text })
 }
 
 #[derive(Deserialize)]
@@ -309,7 +350,10 @@ async fn set_password(State(app): State<App>, Json(new): Json<NewPassword>) -> A
         return Err(failure(StatusCode::UNPROCESSABLE_ENTITY, "a password has 8 characters at least"));
     }
     let secret = Secret::parse(&new.token).ok_or_else(no_token)?;
-    let token = Token::key(secret.user).get(&app.tables).await?.filter(|token| token.hash == secret.hash);
+    let token = Token::key(secret.user)
+        .get(&app.tables)
+        .await?
+        .filter(|token| Secret::of_token(token, app.key.clone()).0.hash == secret.hash);
     let token = token.ok_or_else(no_token)?;
     let mut user = User::key(secret.user).get(&app.tables).await?.ok_or_else(no_token)?;
     let argon2 = app.argon2.clone();
@@ -496,10 +540,21 @@ async fn main() -> anyhow::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:8080").await?;
     tracing::info!(address = %listener.local_addr()?, "listening");
     // The terminal stands for the mail.
-    let mail = Arc::new(|address: &str, token: &str| println!("to {address}: {token}"));
+    let mail = Arc::new(|Mail { id, to, token }| {
+        println!("mail {id} to {to}: {token}");
+        Ok(())
+    });
+    // Without the variable, the tokens that were sent are valid until the program ends.
+    let key = env::var("HINT_KEEP_KEY").unwrap_or_else(|_| format!("{}{}", Uuid::new_v4(), Uuid::new_v4()));
+    let key = Hmac::new_from_slice(key.as_bytes())?;
     let clock = tables.clone();
-    let app = App { tables, now: Arc::new(move || clock.now().into()), mail, argon2: Argon2::default() };
+    let app = App { tables, now: Arc::new(move || clock.now().into()), mail, key, argon2: Argon2::default() };
     let stop = async { signal::ctrl_c().await.unwrap_or_default() };
-    axum::serve(listener, service(app)).with_graceful_shutdown(stop).await?;
-    Ok(())
+    let mut served = Ok(());
+    let serving = async {
+        served = axum::serve(listener, service(app.clone())).with_graceful_shutdown(stop).await;
+    };
+    // What is written as the service ends is sent when it begins again.
+    app.tables.relay().deliver(async |event| send_token(&app, &event).await).until(serving).await?;
+    Ok(served?)
 }

@@ -6,6 +6,7 @@ mod example;
 
 use std::{
     cell::Cell,
+    collections::BTreeMap,
     future::pending,
     pin::pin,
     sync::{Arc, Mutex},
@@ -13,7 +14,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use argon2::{Algorithm, Argon2, Params, Version};
 use axum::{
     Router,
@@ -21,24 +22,30 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use futures_util::poll;
+use hmac::{Hmac, KeyInit as _};
 use serde_json::{Value, json};
 use table_runtime::{
-    Tables,
+    Guid, Tables,
     backend::{BackendExt as _, InMemoryBackend, KeyRange, Partitions, Scan},
+    events::Delivered,
     row::{Row, RowRef},
-    testing::{Clocked, Counting, PartitionReach, Requests, Schedule, Scheduled, TestTime},
+    testing::{Clocked, Counting, PartitionReach, Requests, Run, Schedule, Scheduled, TestTime, for_each_fault},
 };
 use tokio::task::yield_now;
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
-use example::{App, REGISTRATION, RESET, SESSION};
+use example::{App, Mail, REGISTRATION, RESET, SESSION, Token, User};
 
 const SECOND: Duration = Duration::from_secs(1);
 const PASSWORD: &str = "correct horse";
 
+/// The mails that were sent, the last one at the end.
+type Mails = Arc<Mutex<Vec<Mail>>>;
+
 /// The service, its store, its time, and the mails that it has sent.
 struct World {
+    app: App,
     service: Router,
     /// The service whose requests to the store the test grants.
     slow: Router,
@@ -48,7 +55,7 @@ struct World {
     tables: Tables,
     time: TestTime,
     requests: Requests,
-    mails: Arc<Mutex<Vec<(String, String)>>>,
+    mails: Mails,
 }
 
 /// An answer of the service.
@@ -92,31 +99,27 @@ const IN_BIN: &str = "`name` is already taken, in the bin";
 
 impl World {
     async fn new() -> Result<Self> {
-        let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
         let store = Arc::new(InMemoryBackend::new()?);
         // A transaction is one partition, as in an account.
-        let (backend, time) = Clocked::new(PartitionReach(Arc::clone(&store)), start);
+        let (backend, time) = Clocked::new(PartitionReach(Arc::clone(&store)), start());
         let (slow, schedule) = Scheduled::new(backend.clone());
         let (backend, requests) = Counting::new(backend);
         let tables = Tables::new(backend);
         example::create(&tables).await?;
-        let mails = Arc::new(Mutex::new(Vec::new()));
-        let (clock, sent) = (time.clone(), Arc::clone(&mails));
+        let (app, mails) = app_of(tables.clone());
+        let clock = time.clone();
         let app = App {
-            tables: tables.clone(),
             now: Arc::new(move || {
                 // No two moments are equal, as on a real clock.
                 clock.advance(Duration::from_nanos(100));
                 clock.now().into()
             }),
-            mail: Arc::new(move |address, token| {
-                sent.lock().expect("no test panics in it").push((address.to_owned(), token.to_owned()));
-            }),
-            argon2: Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(8, 1, 1, None).expect("cheap")),
+            ..app
         };
         let slow_tables = Tables::new(slow);
         let slow = example::service(App { tables: slow_tables.clone(), ..app.clone() });
-        Ok(Self { service: example::service(app), slow, slow_tables, schedule, store, tables, time, requests, mails })
+        let service = example::service(app.clone());
+        Ok(Self { app, service, slow, slow_tables, schedule, store, tables, time, requests, mails })
     }
 
     /// Sends a request, with the token of a session and the ETag that the client has seen.
@@ -164,13 +167,30 @@ impl World {
     /// Returns the token in the mail that was sent last, which went to this address.
     fn token(&self, address: &str) -> String {
         let mails = self.mails.lock().expect("no test panics in it");
-        let (to, token) = mails.last().expect("a mail");
+        let Mail { to, token, .. } = mails.last().expect("a mail");
         assert_eq!(to, address);
         token.clone()
     }
 
+    /// Sends the mails that are due, as the program does in the background.
+    async fn send_mails(&self) -> Result<()> {
+        let done = send_mails(&self.app).await?;
+        assert_eq!((done.failed, done.waiting), (0, 0));
+        Ok(())
+    }
+
+    /// Registers an address. Its mail is sent.
     async fn register(&self, email: &str) -> Result<Answer> {
-        self.post("/registrations", json!({ "email": email })).await
+        let answer = self.post("/registrations", json!({ "email": email })).await?;
+        self.send_mails().await?;
+        Ok(answer)
+    }
+
+    /// Asks for a reset. Its mail is sent.
+    async fn reset(&self, email: &str) -> Result<Answer> {
+        let answer = self.post("/resets", json!({ "email": email })).await?;
+        self.send_mails().await?;
+        Ok(answer)
     }
 
     async fn set_password(&self, token: &str, password: &str) -> Result<Answer> {
@@ -216,6 +236,32 @@ impl World {
         let name = |account: &Value| account["name"].as_str().expect("a name").to_owned();
         Ok(list["entities"].as_array().context("a list")?.iter().map(name).collect())
     }
+}
+
+fn start() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_hours(500_000)
+}
+
+/// Returns what a process has, and the mails that it sends. All have the same key.
+fn app_of(tables: Tables) -> (App, Mails) {
+    let mails = Mails::default();
+    let (clock, sent) = (tables.clone(), Arc::clone(&mails));
+    let app = App {
+        tables,
+        now: Arc::new(move || clock.now().into()),
+        mail: Arc::new(move |mail| {
+            sent.lock().expect("no test panics in it").push(mail);
+            Ok(())
+        }),
+        key: Hmac::new_from_slice(b"of a test").expect("any length"),
+        argon2: Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(8, 1, 1, None).expect("cheap")),
+    };
+    (app, mails)
+}
+
+/// Sends the mails that are due.
+async fn send_mails(app: &App) -> table_runtime::Result<Delivered> {
+    app.tables.relay().deliver_once(async |event| example::send_token(app, &event).await).await
 }
 
 async fn send_to(service: &Router, request: &str, session: &str, etag: Option<&str>, body: Value) -> Result<Answer> {
@@ -273,7 +319,8 @@ async fn of_two_who_register_a_freed_address_one_gets_it() -> Result<()> {
         let mut statuses = [slow.status.as_u16(), fast?.status.as_u16()];
         statuses.sort_unstable();
         assert_eq!(statuses, [202, 409], "step {step}");
-        let address = world.mails.lock().expect("no panic").last().context("a mail")?.0.clone();
+        world.send_mails().await?;
+        let address = world.mails.lock().expect("no panic").last().context("a mail")?.to.clone();
         world.set_password(&world.token(&address), PASSWORD).await?.is(204, Value::Null);
         world.log_in("ada@x.org", PASSWORD).await?.body(201);
         assert_eq!(world.mails.lock().expect("no panic").len(), 2);
@@ -301,19 +348,126 @@ async fn a_crash_at_any_step_of_a_registration_frees_the_address_in_time() -> Re
             yield_now().await;
         }
         drop(running);
-        // The user and the token are there, or neither is.
+        // The user, the token and its event are there, or none is.
         let rows = world.rows("Users").await?;
         let is_committed = |row: &&Row| row.properties.get("IndexPending").is_none();
-        assert!([0, 2].contains(&rows.iter().filter(is_committed).count()), "step {step}: {rows:?}");
+        assert!([0, 3].contains(&rows.iter().filter(is_committed).count()), "step {step}: {rows:?}");
         world.time.advance(REGISTRATION);
         world.register("Ada@x.org").await?.is(202, Value::Null);
         world.set_password(&world.token("Ada@x.org"), PASSWORD).await?.is(204, Value::Null);
         world.session("ada@x.org").await?;
         example::clean_up(&world.tables).await?;
+        world.send_mails().await?;
         for (table, count) in [("Users", 1), ("UsersByEmail", 1)] {
             assert_eq!(world.rows(table).await?.len(), count, "step {step}, {table}");
         }
     }
+    Ok(())
+}
+
+/// A store in which a transaction is one partition, as in an account. Pauses take no time.
+type FaultyStore = Clocked<PartitionReach<Arc<InMemoryBackend>>>;
+
+async fn store_without_pauses() -> Result<FaultyStore> {
+    let (store, _) = Clocked::new(PartitionReach(Arc::new(InMemoryBackend::new()?)), start());
+    let store = store.skip_pauses();
+    example::create(&Tables::new(store.clone())).await?;
+    Ok(store)
+}
+
+/// Registers an address, and sends the mails that are due. Returns the status of the answer, and the mails.
+async fn register_and_send(tables: Tables) -> Result<(u16, Vec<Mail>)> {
+    let (app, mails) = app_of(tables);
+    let service = example::service(app.clone());
+    let answer = send_to(&service, "POST /registrations", "", None, json!({ "email": "ada@x.org" })).await?;
+    // If it fails, the next process sends what is left.
+    drop(send_mails(&app).await);
+    let mails = mails.lock().expect("no panic").clone();
+    Ok((answer.status.as_u16(), mails))
+}
+
+#[tokio::test]
+async fn a_crash_at_any_request_loses_no_mail_and_sends_none_in_vain() -> Result<()> {
+    let (sent_twice, left) = (Cell::new(0), Cell::new(0));
+    let check = async |run: Run<FaultyStore, Result<(u16, Vec<Mail>)>>| {
+        let (status, mut sent) = run.result?;
+        let user = User::by_email("ada@x.org").get(&run.tables).await?;
+        ensure!(user.is_some() || status != 202, "the client was told of a user who is missing");
+
+        // A new process sends what the first one has left.
+        let (app, mails) = app_of(run.tables.clone());
+        let done = send_mails(&app).await?;
+        ensure!((done.failed, done.waiting) == (0, 0), "{done:?}");
+        sent.append(&mut mails.lock().expect("no panic"));
+        left.set(left.get() + done.delivered);
+        sent_twice.set(sent_twice.get() + usize::from(sent.len() > 1));
+        ensure!(sent.is_empty() == user.is_none(), "{} mails, user: {}", sent.len(), user.is_some());
+        // The mail service sends one mail, because the id is the same each time. So are the address and the token.
+        ensure!(sent.iter().all(|mail| *mail == sent[0]), "{sent:?}");
+        ensure!(send_mails(&app).await? == Delivered::default() && mails.lock().expect("no panic").is_empty());
+
+        // Who registers again is registered, or was before. The token in the mail is valid.
+        let service = example::service(app.clone());
+        let again = send_to(&service, "POST /registrations", "", None, json!({ "email": "ada@x.org" })).await?;
+        ensure!(again.status.as_u16() == if user.is_some() { 409 } else { 202 }, "{again:?}");
+        send_mails(&app).await?;
+        sent.append(&mut mails.lock().expect("no panic"));
+        let token = sent.last().context("a mail")?.token.clone();
+        let body = json!({ "token": token, "password": PASSWORD });
+        send_to(&service, "POST /password", "", None, body).await?.is(204, Value::Null);
+        Ok(())
+    };
+    let failed = for_each_fault(store_without_pauses, register_and_send, check).await?;
+    // The requests of the registration, and those of the relay and of the mail.
+    assert!(failed >= 50, "{failed}");
+    assert!(sent_twice.get() > 0, "no mail was sent before a crash that kept its event");
+    assert!(left.get() > sent_twice.get(), "no crash left a mail to the next process");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_mail_that_cannot_be_sent_is_sent_later_under_the_same_id() -> Result<()> {
+    let tables = Tables::new(store_without_pauses().await?);
+    let (app, _) = app_of(tables.clone());
+    // A mail service that has an id already answers as the first time. Twice it gets a mail, and its answer is lost.
+    let (accepted, asked) = (Arc::new(Mutex::new(BTreeMap::<Guid, Mail>::new())), Arc::new(Mutex::new(0)));
+    let (known, count) = (Arc::clone(&accepted), Arc::clone(&asked));
+    let mail = move |mail: Mail| {
+        known.lock().expect("no panic").insert(mail.id, mail);
+        *count.lock().expect("no panic") += 1;
+        ensure!(*count.lock().expect("no panic") > 2, "no connection");
+        Ok(())
+    };
+    let app = App { mail: Arc::new(mail), ..app };
+    let service = example::service(app.clone());
+    let body = json!({ "email": "ada@x.org" });
+    send_to(&service, "POST /registrations", "", None, body).await?.is(202, Value::Null);
+    let began = tables.now();
+    let done = send_mails(&app).await?;
+    assert_eq!((done.delivered, done.failed, done.waiting), (1, 0, 0));
+    assert_eq!(tables.now().duration_since(began)?, Duration::from_secs(3), "pauses of 1 and 2 seconds");
+    assert_eq!((*asked.lock().expect("no panic"), accepted.lock().expect("no panic").len()), (3, 1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_token_that_is_no_longer_valid_is_not_sent() -> Result<()> {
+    let world = World::new().await?;
+    world.user("ada@x.org").await?;
+    let count = || world.mails.lock().expect("no panic").len();
+    let before = count();
+    // The second one replaces the first one.
+    for _ in 0..2 {
+        world.post("/resets", json!({ "email": "ada@x.org" })).await?.is(202, Value::Null);
+    }
+    world.send_mails().await?;
+    assert_eq!(count(), before + 1);
+    world.set_password(&world.token("ada@x.org"), PASSWORD).await?.is(204, Value::Null);
+    world.post("/resets", json!({ "email": "ada@x.org" })).await?.is(202, Value::Null);
+    world.time.advance(RESET);
+    world.send_mails().await?;
+    assert_eq!(count(), before + 1, "a used and an expired token");
+    assert_eq!(world.tables.relay::<Token>().failed().await?.len(), 0);
     Ok(())
 }
 
@@ -387,7 +541,7 @@ async fn each_request_prolongs_a_session() -> Result<()> {
 async fn a_reset_works_once_and_in_time() -> Result<()> {
     let world = World::new().await?;
     world.user("ada@x.org").await?;
-    let reset = async |email| world.post("/resets", json!({ "email": email })).await;
+    let reset = async |email| world.reset(email).await;
     let sent = world.mails.lock().expect("no panic").len();
     reset("eve@x.org").await?.is(202, Value::Null);
     assert_eq!(world.mails.lock().expect("no panic").len(), sent, "the address is unknown");
@@ -615,6 +769,8 @@ async fn cleaning_up_removes_the_rows_of_what_has_expired() -> Result<()> {
     let (bank, etag) = world.account(&session, "Bank").await?;
     world.send(&format!("DELETE /accounts/{bank}"), &session, Some(&etag), Value::Null).await?.body(200);
     let counts = async || -> Result<Vec<usize>> {
+        // The events of tokens are rows too.
+        world.send_mails().await?;
         let mut counts = Vec::new();
         for table in ["Users", "UsersByEmail", "Sessions", "Accounts"] {
             counts.push(world.rows(table).await?.len());
@@ -650,6 +806,7 @@ async fn cleaning_up_leaves_an_address_to_the_next_user_who_registers_it() -> Re
         world.register("ADA@x.org").await?.fails(409, "`email` is already taken");
         world.set_password(&world.token("Ada@x.org"), PASSWORD).await?.is(204, Value::Null);
         assert_eq!(example::clean_up(&world.tables).await?, 0);
+        world.send_mails().await?;
         for table in ["Users", "UsersByEmail"] {
             assert_eq!(world.rows(table).await?.len(), 1, "step {step}, {table}");
         }
@@ -663,14 +820,16 @@ async fn rows_contain_no_secret() -> Result<()> {
     let world = World::new().await?;
     let session = world.user("ada@x.org").await?;
     world.post("/resets", json!({ "email": "ada@x.org" })).await?.is(202, Value::Null);
+    let due = world.rows("Users").await?;
+    world.send_mails().await?;
     let mut secrets = vec![PASSWORD.to_owned()];
     for text in [session, world.token("ada@x.org")] {
         let secret: Uuid = text.split_once('.').context("two parts")?.1.parse()?;
         secrets.extend([secret.simple().to_string(), secret.hyphenated().to_string()]);
     }
-    for (table, count) in [("Users", 2), ("Sessions", 1)] {
-        let rows = world.rows(table).await?;
-        assert_eq!(rows.len(), count, "{table}");
+    // Before the mail was sent, there are also the events of the token that was used, and of the new one.
+    for (rows, count) in [(due, 4), (world.rows("Users").await?, 2), (world.rows("Sessions").await?, 1)] {
+        assert_eq!(rows.len(), count, "{rows:?}");
         let rows = format!("{rows:?}");
         assert!(secrets.iter().all(|secret| !rows.contains(secret)), "{rows}");
     }
