@@ -6,6 +6,8 @@ mod dependencies;
 mod hint_keep;
 mod operator;
 mod orders;
+#[path = "../../../examples/tests/orders.rs"]
+mod orders_revenue;
 #[path = "protocol.rs"]
 mod protocol;
 #[allow(clippy::duplicate_mod, reason = "the same tests with another transport")]
