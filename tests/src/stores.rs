@@ -27,6 +27,24 @@ pub enum Kind {
     Live,
 }
 
+/// Returns all rows of a table, as they are stored.
+///
+/// # Errors
+/// The errors of the store.
+pub async fn rows(backend: &impl Backend, table: &str) -> table_runtime::Result<Vec<Row>> {
+    let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
+    let scan = Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: None, page: 1000 };
+    let (mut found, mut from) = (Vec::new(), None);
+    loop {
+        let page = backend.query(&scan, from.as_ref()).await?;
+        found.extend(page.rows.iter().map(RowRef::to_row));
+        from = page.next;
+        if from.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
 /// A store for one test, with tables of its own.
 #[derive(Debug)]
 pub struct Store {
@@ -132,17 +150,7 @@ impl Store {
     /// # Errors
     /// The errors of the store.
     pub async fn rows(&self, table: &str) -> table_runtime::Result<Vec<Row>> {
-        let (partitions, rows) = (Partitions::ALL, KeyRange::ALL);
-        let scan = Scan { table: table.to_owned().into(), partitions, rows, filter: None, select: None, page: 1000 };
-        let (mut found, mut from) = (Vec::new(), None);
-        loop {
-            let page = self.backend.query(&scan, from.as_ref()).await?;
-            found.extend(page.rows.iter().map(RowRef::to_row));
-            from = page.next;
-            if from.is_none() {
-                return Ok(found);
-            }
-        }
+        rows(&self.backend, table).await
     }
 
     /// Writes a row without types.

@@ -1,9 +1,15 @@
 //! What the events of an entity say of it, compared with the entities that there are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use table_runtime::row::{Row, ValueRef};
+use table_runtime::{
+    events::EventChange,
+    row::{PropertiesRef, Row, ValueRef},
+};
 
 use crate::{
     history::State,
@@ -15,11 +21,39 @@ use crate::{
 /// the bin.
 type Version = (u32, u32, bool);
 
+/// The entities of which events have told, by their keys.
+#[derive(Clone, Debug)]
+pub struct Replay<K, V>(pub BTreeMap<K, V>);
+
+impl<K, V> Default for Replay<K, V> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Ord, V: PartialEq + fmt::Debug> Replay<K, V> {
+    /// Returns the entity before the event.
+    ///
+    /// # Errors
+    /// The event does not fit the entity before it.
+    pub fn apply(&mut self, key: K, change: EventChange, now: V) -> Result<Option<V>> {
+        use EventChange::{Deleted, Expired, Inserted, Updated};
+        let before = self.0.remove(&key);
+        match (change, &before) {
+            (Inserted, None) | (Updated, Some(_)) => drop(self.0.insert(key, now)),
+            // It is the entity as it was.
+            (Deleted | Expired, Some(before)) if *before == now => {}
+            (change, before) => bail!("{change:?} of {before:?}, with {now:?}"),
+        }
+        Ok(before)
+    }
+}
+
 /// The entities that the events of a store have told of, in the order in which they were committed.
 #[derive(Debug, Default)]
 pub struct Told {
     seen: BTreeSet<(String, String)>,
-    entities: BTreeMap<Key, Version>,
+    entities: Replay<Key, Version>,
     /// The key of the last event of each entity that is there.
     last: BTreeMap<Key, String>,
     is_on: bool,
@@ -33,6 +67,27 @@ pub fn is_kept(table: &str) -> bool {
 /// Checks whether a row is an event.
 pub fn is_event(row: &Row) -> bool {
     row.row_key.starts_with("~~event-")
+}
+
+fn number(properties: PropertiesRef<'_>, name: &str) -> Option<u32> {
+    match properties.get(name) {
+        Some(ValueRef::Int64(number)) => u32::try_from(number).ok(),
+        Some(ValueRef::Int32(number)) => u32::try_from(number).ok(),
+        _ => None,
+    }
+}
+
+/// Returns the key of the entity of a stored event, and what happened to it.
+///
+/// # Errors
+/// The row is no event of a [`Subject`].
+pub fn event_of(partition_key: &str, properties: PropertiesRef<'_>) -> Result<(Key, EventChange)> {
+    let id = number(properties, "IndexedEntityId").context("the id")?;
+    let change = match properties.get("EventChange") {
+        Some(ValueRef::String(name)) => EventChange::named(name),
+        _ => None,
+    };
+    Ok(((partition_key.parse()?, id.try_into()?), change.context("the change")?))
 }
 
 impl Told {
@@ -64,31 +119,17 @@ impl Told {
     }
 
     fn apply(&mut self, row: &Row) -> Result<()> {
-        let number = |name: &str| match row.properties.get(name) {
-            Some(ValueRef::Int64(number)) => u32::try_from(number).ok(),
-            Some(ValueRef::Int32(number)) => u32::try_from(number).ok(),
-            _ => None,
-        };
-        let key = (row.partition_key.parse()?, number("IndexedEntityId").context("the id")?.try_into()?);
+        let number = |name: &str| number(row.properties.as_ref(), name);
+        let (key, change) = event_of(&row.partition_key, row.properties.as_ref())?;
         let now = (
             number("Stamp").context("the stamp")?,
             number("Likes").context("the likes")?,
             row.properties.get("Deleted").is_some(),
         );
-        let before = self.entities.get(&key).copied();
+        let before = self.entities.apply(key, change, now)?;
         // Only an insert after a deletion may have an earlier time.
         let last = self.last.insert(key, row.row_key.clone()).filter(|_| before.is_some());
         ensure!(last.is_none_or(|last| last < row.row_key), "it is not later than the event before it");
-        match (row.properties.get("EventChange"), before) {
-            (Some(ValueRef::String("Inserted")), None) | (Some(ValueRef::String("Updated")), Some(_)) => {
-                self.entities.insert(key, now);
-            }
-            // It is the entity as it was.
-            (Some(ValueRef::String("Deleted" | "Expired")), Some(before)) if before == now => {
-                self.entities.remove(&key);
-            }
-            (change, before) => bail!("{change:?} of {before:?}"),
-        }
         Ok(())
     }
 
@@ -100,9 +141,9 @@ impl Told {
         let version = |fields: &Fields| (fields.stamp, fields.likes, fields.in_bin);
         let entities: BTreeMap<_, _> = state.iter().map(|(key, fields)| (*key, version(fields))).collect();
         ensure!(
-            !self.is_on || entities == self.entities,
+            !self.is_on || entities == self.entities.0,
             "they tell of {:?}, and there are {entities:?}",
-            self.entities
+            self.entities.0
         );
         Ok(())
     }

@@ -4,8 +4,9 @@
 //! the store between two grants is well defined on every backend, and the order of the grants decides what happens.
 
 use std::{
+    collections::BTreeMap,
     future::{poll_fn, ready},
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
     time::Duration,
@@ -27,6 +28,7 @@ pub struct Turns<B> {
     inner: B,
     gate: Gate,
     task: usize,
+    is_whole: bool,
 }
 
 /// Gate at which the requests of all tasks wait. Clones share its state.
@@ -47,8 +49,9 @@ struct State {
     fate: Fate,
     /// Time that has passed, besides that of the store's clock.
     passed: Duration,
-    /// Tasks that wait for time to pass.
-    sleepers: Vec<Waker>,
+    /// Waits for time to pass, by their ends and numbers.
+    naps: BTreeMap<(Duration, usize), Waker>,
+    begun_naps: usize,
 }
 
 /// What happens to a request that is granted.
@@ -84,7 +87,7 @@ pub struct Waiting {
     /// Request as text.
     pub text: String,
     /// Rows that it writes; `None` for a read.
-    pub write: Option<Group>,
+    pub write: Option<Vec<Group>>,
     /// `None` once the task has dropped the request. It may have been sent, so it may yet arrive.
     waker: Option<Waker>,
 }
@@ -146,9 +149,45 @@ impl Gate {
     pub fn pass(&self, time: Duration) {
         let mut state = self.lock();
         state.passed += time;
-        let sleepers = std::mem::take(&mut state.sleepers);
+        // One that has ended may be polled late, and is not the next one meanwhile.
+        let later = (state.passed, usize::MAX);
+        let waiting = state.naps.split_off(&later);
+        let ended = std::mem::replace(&mut state.naps, waiting);
         drop(state);
-        sleepers.into_iter().for_each(Waker::wake);
+        ended.into_values().for_each(Waker::wake);
+    }
+
+    /// Returns the time that has passed.
+    pub fn passed(&self) -> Duration {
+        self.lock().passed
+    }
+
+    /// Returns the time after which the first wait ends.
+    pub fn until_next(&self) -> Option<Duration> {
+        let state = self.lock();
+        state.naps.first_key_value().map(|((until, _), _)| until.saturating_sub(state.passed))
+    }
+
+    /// Waits until the driver has let so much time pass.
+    pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + use<> {
+        self.nap(time, None)
+    }
+
+    fn nap(&self, time: Duration, task: Option<usize>) -> Nap {
+        let mut state = self.lock();
+        state.begun_naps += 1;
+        Nap { gate: self.clone(), place: (state.passed.saturating_add(time), state.begun_naps), task }
+    }
+
+    /// Runs an operation of a task until more than this many of its requests have begun; `None` if it is dropped there.
+    pub async fn run_until<T>(&self, task: usize, requests: usize, run: impl Future<Output = T>) -> Option<T> {
+        let mut run = pin!(run);
+        poll_fn(|context| match run.as_mut().poll(context) {
+            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+            Poll::Pending if self.begun(task).is_some_and(|begun| begun > requests) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        })
+        .await
     }
 
     /// Grants a request that its task waits for. A request that its task has dropped is removed; the caller may execute
@@ -171,12 +210,42 @@ impl Gate {
     }
 }
 
+/// A wait for time to pass.
+struct Nap {
+    gate: Gate,
+    /// The end, and the number of the wait.
+    place: (Duration, usize),
+    /// The task that waits for an answer.
+    task: Option<usize>,
+}
+
+impl Future for Nap {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.gate.lock();
+        // A request that was granted is carried out and answered in one step.
+        let is_granted = self.task.is_some_and(|own| state.granted.is_some_and(|(_, task)| task == own));
+        if state.passed >= self.place.0 && !is_granted {
+            return Poll::Ready(());
+        }
+        state.naps.insert(self.place, context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Nap {
+    fn drop(&mut self) {
+        self.gate.lock().naps.remove(&self.place);
+    }
+}
+
 /// Future that waits for a request's turn. Afterwards it marks the request as being executed until it is dropped.
 struct Turn<'a> {
     gate: &'a Gate,
     task: usize,
     /// Text and rows of the request, until it reaches the gate.
-    request: Option<(String, Option<Group>)>,
+    request: Option<(String, Option<Vec<Group>>)>,
     /// Number of the request once it has reached the gate.
     id: Option<usize>,
 }
@@ -235,16 +304,22 @@ impl Drop for Turn<'_> {
 impl<B: Backend> Turns<B> {
     /// Returns the backend of this task, which forwards to `inner`.
     pub const fn new(inner: B, gate: Gate, task: usize) -> Self {
-        Self { inner, gate, task }
+        Self { inner, gate, task, is_whole: false }
+    }
+
+    /// Has the reach of the store inside, and what its handles share. No time passes but that of the gate.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Self { is_whole: true, ..self }
     }
 
     async fn ask<'a, T, E: From<Error>>(
         &'a self,
         text: String,
-        write: Option<Group>,
+        write: Option<Vec<Group>>,
         request: impl FnOnce(&'a B) -> BoxFuture<'a, Result<T, E>>,
     ) -> Result<T, E> {
-        let (is_write, row) = (write.is_some(), write.as_ref().map(first_row));
+        let (is_write, row) = (write.is_some(), write.as_deref().map(first_row));
         let mut turn = Turn { gate: &self.gate, task: self.task, request: Some((text, write)), id: None };
         (&mut turn).await;
         let fate = self.gate.lock().fate;
@@ -278,9 +353,13 @@ impl<B: Backend> Turns<B> {
     }
 }
 
-fn first_row(Group { table, partition_key, operations }: &Group) -> RowId {
-    let row_key = operations.first().map(|operation| operation.row_key.clone()).unwrap_or_default();
-    RowId { table: table.to_string(), partition_key: partition_key.clone(), row_key }
+fn first_row(groups: &[Group]) -> RowId {
+    let first = groups.first();
+    let (table, partition_key) =
+        first.map(|group| (group.table.to_string(), group.partition_key.clone())).unwrap_or_default();
+    let operation = first.and_then(|group| group.operations.first());
+    let row_key = operation.map(|operation| operation.row_key.clone()).unwrap_or_default();
+    RowId { table, partition_key, row_key }
 }
 
 fn text(target: ReadTarget<'_>) -> String {
@@ -300,7 +379,8 @@ fn written(group: &Group) -> String {
 
 impl<B: Backend> Backend for Turns<B> {
     fn describe(&self) -> Description<'_> {
-        Description { clock: self, ..Description::new("turns") }
+        let inner = if self.is_whole { self.inner.describe() } else { Description::new("turns") };
+        Description { clock: self, ..inner }
     }
 
     fn tables<'a>(&'a self, request: TableRequest<'a>) -> BoxFuture<'a, Result<Vec<String>>> {
@@ -314,8 +394,11 @@ impl<B: Backend> Backend for Turns<B> {
 
     fn execute<'a>(&'a self, groups: &'a [Group]) -> BoxFuture<'a, Written> {
         Box::pin(async move {
-            let group = Group::only(groups)?;
-            self.ask(written(group), Some(group.clone()), move |inner| inner.execute(groups)).await
+            if !self.is_whole {
+                Group::only(groups)?;
+            }
+            let text = groups.iter().map(written).collect::<Vec<_>>().join(" with ");
+            self.ask(text, Some(groups.to_vec()), move |inner| inner.execute(groups)).await
         })
     }
 
@@ -326,7 +409,8 @@ impl<B: Backend> Backend for Turns<B> {
 
 impl<B: Backend> Clock for Turns<B> {
     fn monotonic(&self) -> Duration {
-        self.inner.describe().clock.monotonic() + self.gate.lock().passed
+        let passed = self.gate.passed();
+        if self.is_whole { passed } else { self.inner.describe().clock.monotonic() + passed }
     }
 
     fn wall(&self) -> Ticks {
@@ -338,20 +422,9 @@ impl<B: Backend> Clock for Turns<B> {
     fn sleep(&self, time: Duration, purpose: Sleep) -> BoxFuture<'_, ()> {
         match purpose {
             Sleep::Retry => Box::pin(ready(())),
+            Sleep::Whole if self.is_whole => Box::pin(self.gate.sleep(time)),
             Sleep::Whole => self.inner.describe().clock.sleep(time, purpose),
-            Sleep::Answer => {
-                let until = self.gate.lock().passed + time;
-                Box::pin(poll_fn(move |context| {
-                    let mut state = self.gate.lock();
-                    // A request that was granted is carried out and answered in one step.
-                    let is_granted = state.granted.is_some_and(|(_, task)| task == self.task);
-                    if state.passed >= until && !is_granted {
-                        return Poll::Ready(());
-                    }
-                    state.sleepers.push(context.waker().clone());
-                    Poll::Pending
-                }))
-            }
+            Sleep::Answer => Box::pin(self.gate.nap(time, Some(self.task))),
         }
     }
 }

@@ -27,6 +27,7 @@ mod own_relays;
 mod plain_store;
 mod random_programs;
 mod relay_leases;
+mod relayed_programs;
 mod rolling_deployments;
 mod scheduled;
 mod simultaneous_starts;

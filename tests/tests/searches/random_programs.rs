@@ -11,7 +11,6 @@ use std::{
     future::poll_fn,
     io::{self, Write as _},
     panic::AssertUnwindSafe,
-    pin::pin,
     rc::Rc,
     task::Poll,
     time::{Duration, Instant},
@@ -21,12 +20,12 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use table_runtime::{
     Tables,
-    backend::BackendExt,
+    backend::{Backend, BackendExt},
     testing::{Clocked, TestTime},
 };
 use tests::{
     history::{History, State},
-    programs::{Act, Kept, Outcome, Writer, agrees, prepare, state},
+    programs::{Act, Kept, Writer, agrees, prepare, state},
     random::{Random, seeds},
     stores::{Kind, Store},
     subjects::{self, MOMENTS, Subject, moment},
@@ -78,7 +77,7 @@ async fn task<S: Subject>(number: usize, lines: Vec<Line>, tables: Tables, share
         shared.log(format!("task {number} begins {operation}: {ready:?}"));
         let outcome = match dropped_at {
             None => Some(ready.run(&tables).await),
-            Some(at) => run_until(&shared.gate, number, at, ready.run(&tables)).await,
+            Some(at) => shared.gate.run_until(number, at, ready.run(&tables)).await,
         };
         match outcome {
             Some(outcome) => {
@@ -90,17 +89,6 @@ async fn task<S: Subject>(number: usize, lines: Vec<Line>, tables: Tables, share
         ready.keep(&mut kept);
     }
     Ok(())
-}
-
-/// Runs an operation until more than this many of its requests have begun; `None` if it is dropped there.
-async fn run_until(gate: &Gate, task: usize, requests: usize, run: impl Future<Output = Outcome>) -> Option<Outcome> {
-    let mut run = pin!(run);
-    poll_fn(|context| match run.as_mut().poll(context) {
-        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
-        Poll::Pending if gate.begun(task).is_some_and(|begun| begun > requests) => Poll::Ready(None),
-        Poll::Pending => Poll::Pending,
-    })
-    .await
 }
 
 /// Drives the tasks of a program.
@@ -164,8 +152,8 @@ impl<S: Subject> Driver<'_, S> {
                 Some(_) if next.is_dropped() && (self.random.chance(20) || !running && self.random.chance(40)) => {
                     self.shared.log(format!("  {of} (dropped): {} never arrives", next.text));
                 }
-                Some(group) if next.is_dropped() => {
-                    let answer = self.store.backend.execute_group(group).await;
+                Some(groups) if next.is_dropped() => {
+                    let answer = self.store.backend.execute(groups).await;
                     let answer = if answer.is_ok() { "done" } else { "refused" };
                     self.shared.log(format!("  {of} (dropped): {} → {answer}", next.text));
                     self.look(operation).await?;
