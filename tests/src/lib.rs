@@ -20,6 +20,7 @@ mod picture;
 pub mod probed;
 pub mod programs;
 pub mod random;
+pub mod relayed;
 pub mod reporting;
 pub mod scripted;
 pub mod stores;

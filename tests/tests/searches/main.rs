@@ -18,6 +18,7 @@ mod killed_backfill;
 mod killed_jobs;
 mod killed_migration;
 mod killed_process;
+mod killed_relay;
 mod lifecycle_faults;
 mod mark_leases;
 mod migration_interleavings;

@@ -5,6 +5,7 @@ mod filler;
 mod loader;
 mod mover;
 mod reader;
+mod relayer;
 
 use std::env;
 
@@ -35,6 +36,7 @@ async fn main() -> Result<()> {
         "loader" => loader::run(arguments).await,
         "mover" => mover::run(arguments).await,
         "reader" => reader::run(arguments).await,
+        "relayer" => relayer::run(arguments).await,
         name => bail!("there is no program `{name}`"),
     }
 }
