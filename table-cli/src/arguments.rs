@@ -102,9 +102,10 @@ pub(crate) enum Command {
     /// Compares entities with the rows of their indexes by the recorded layouts, and reports what does not fit.
     ///
     /// Reports rows that fit no recorded layout, pending inserts, index rows whose entity is missing or has another
-    /// value, entities without a row in an index, included and copied properties that differ, and values of a unique
-    /// index with two owners; and events without the mark by which relays find them. Not checked: the predicate of an index with `when` is not recorded, so an entity without a
-    /// row in it is not reported; neither are values that a property stores as JSON or as a text of a program's own.
+    /// value, entities without a row in an index, included and copied properties that differ, values of a unique
+    /// index with two owners, and events without the mark by which relays find them. Not checked: the predicate of an
+    /// index with `when` is not recorded, so an entity without a row in it is not reported; neither are values that a
+    /// property stores as JSON or as a text of a program's own.
     Verify(Verify),
 }
 

@@ -46,9 +46,9 @@ fn done(is_found: bool, entity: &str, what: &str, out: &mut impl Write) -> Resul
 }
 
 async fn list_events(events: &EntityEvents, out: &mut impl Write) -> Result<(), Failure> {
-    writeln!(out, "{} events wait for a relay", events.waiting().await?)?;
+    writeln!(out, "waiting for a relay: {}", events.waiting().await?)?;
     let failed = events.failed().await?;
-    writeln!(out, "{} events were put aside", failed.len())?;
+    writeln!(out, "put aside: {}", failed.len())?;
     if failed.is_empty() {
         return Ok(());
     }

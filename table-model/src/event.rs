@@ -186,9 +186,13 @@ impl EventPlace {
             }
             Delivery::Failed => self.failed(),
         };
+        RowKeys { partition_key: marks, row_key: self.marks_in(table) + partition_key }
+    }
+
+    /// Returns the text with which the row keys of the marks of a table begin.
+    pub fn marks_in(&self, table: &str) -> String {
         let digits = table.get(self.table.len()..).filter(|_| self.is_sliced);
-        let row_key = digits.map_or_else(|| partition_key.to_owned(), |digits| format!("{digits} {partition_key}"));
-        RowKeys { partition_key: marks, row_key }
+        digits.map_or_else(String::new, |digits| format!("{digits} "))
     }
 
     /// Returns the partition key of the marks of a bucket.

@@ -45,14 +45,14 @@ async fn events_are_listed_retried_and_discarded() {
 
     let listed = with(&["events", "list", "Order"]);
     let lines: Vec<_> = listed.lines().collect();
-    assert_eq!(lines[..2], ["1 events wait for a relay", "1 events were put aside"], "{listed}");
+    assert_eq!(lines[..2], ["waiting for a relay: 1", "put aside: 1"], "{listed}");
     assert!(lines[2].starts_with("id ") && lines[2].contains("attempts"), "{listed}");
     let cells: Vec<_> = lines[3].split_whitespace().collect();
     assert_eq!((cells[0], cells[2], cells[3], cells[4]), (&*id, "Inserted", "1", "books"), "{listed}");
     assert!(lines[3].contains("Note=note 1") && !lines[3].contains("EventChange"), "{listed}");
 
     assert_eq!(with(&["events", "retry", "Order", &id]), format!("relays deliver the event {id} again\n"));
-    assert!(with(&["events", "list", "Order"]).starts_with("2 events wait for a relay\n0 events were put aside\n"));
+    assert!(with(&["events", "list", "Order"]).starts_with("waiting for a relay: 2\nput aside: 0\n"));
     let (code, line) = failed(&["--store", &file, "events", "discard", "Order", &id]);
     assert!(code == 3 && line.contains("no such event that was put aside"), "{code} {line}");
     assert_eq!(delivered(&file).await, 2);
@@ -100,7 +100,7 @@ async fn transfers_leave_out_events_unless_asked() {
         printed(&["--store", &loaded, "load", &dump]);
         for copy in [copy, loaded] {
             assert!(printed(&["--store", &copy, "verify"]).contains("2 entities"));
-            let failed = format!("{expected} events were put aside");
+            let failed = format!("put aside: {expected}\n");
             assert!(printed(&["--store", &copy, "events", "list", "Order"]).contains(&failed));
             assert_eq!(delivered(&copy).await, expected);
         }

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     future::{Future, pending, poll_fn},
-    ops::Bound,
     pin::pin,
     sync::atomic::Ordering,
     task::Poll,
@@ -18,7 +17,7 @@ use futures_util::{
 use table_model::unstable::event::{BUCKETS, MARKS};
 use table_store::{
     Result, Row, Ticks,
-    backend::{Backend, BoxFuture, Commits, KeyRange, Partitions, Reach},
+    backend::{Backend, BoxFuture, Commits, Partitions, Reach},
     unstable::RowKeys,
 };
 
@@ -457,9 +456,7 @@ impl ReadMarks {
         let mut read = Vec::new();
         for run in held.chunk_by(|one, next| one + 1 == *next) {
             let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
-            let (from, to) = (source.place.bucket(*first), source.place.bucket(*last));
-            let range = KeyRange { from: Bound::Included(from), to: Bound::Included(to) };
-            read.push(source.marks(Partitions::Range(range)));
+            read.push(source.marks(source.buckets(*first, *last)));
         }
         let mut marks = Vec::new();
         for read in pacing::in_waves(read.into_iter()).await {

@@ -1,6 +1,6 @@
 //! The events of one entity, without its type.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Bound, sync::Arc, time::Duration};
 
 use table_model::unstable::event::{BUCKETS, Delivery, EventPlace, MARKS};
 use table_store::{
@@ -10,7 +10,10 @@ use table_store::{
 };
 
 use crate::{
-    client::tables::{ReadRecord, Tables},
+    client::{
+        pacing,
+        tables::{ReadRecord, Tables},
+    },
     write::index::Schema,
 };
 
@@ -63,6 +66,12 @@ impl EventSource {
         Scan { partitions, rows, ..Scan::all(table.to_owned()) }
     }
 
+    /// Returns the partitions of the marks of these buckets, the last one included.
+    pub fn buckets(&self, first: usize, last: usize) -> Partitions {
+        let [from, to] = [first, last].map(|bucket| Bound::Included(self.place.bucket(bucket)));
+        Partitions::Range(KeyRange { from, to })
+    }
+
     /// Reads the marks in these partitions.
     pub async fn marks(&self, partitions: Partitions) -> Result<Vec<Row>> {
         let scan = Scan { partitions, rows: KeyRange::ALL, ..Scan::all(MARKS) };
@@ -85,13 +94,13 @@ impl EventSource {
 
     /// Returns an event of a table, in any state, if there is one. It finds the partitions by their marks.
     pub async fn find(&self, table: &str) -> Result<Option<RowId>> {
-        for mark in self.marks(self.all_marks().partitions).await? {
+        let scan = Scan { rows: prefixed(&self.place.marks_in(table)), ..self.all_marks() };
+        let mut marks = Vec::new();
+        self.read(&scan, |row| marks.push(row.keys())).await?;
+        for mark in marks.into_iter().filter(|mark| mark.partition_key != self.place.relays()) {
             let state = if mark.partition_key == self.place.failed() { Delivery::Failed } else { Delivery::Waiting };
             let (own, partition_key) = self.place.partition(&mark.row_key);
-            if mark.partition_key != self.place.relays()
-                && own.eq_ignore_ascii_case(table)
-                && let Some(event) = self.first(state, &own, &partition_key).await?
-            {
+            if let Some(event) = self.first(state, &own, &partition_key).await? {
                 return Ok(Some(RowId::of(table, &event)));
             }
         }
@@ -150,11 +159,10 @@ impl EventSource {
 
     /// Counts the events that wait for their delivery.
     pub async fn waiting(&self) -> Result<usize> {
+        let marks = self.marks(self.buckets(0, BUCKETS - 1)).await?;
         let mut waiting = 0;
-        for bucket in 0..BUCKETS {
-            for mark in self.marks(Partitions::One(self.place.bucket(bucket))).await? {
-                waiting += self.count(&mark.row_key).await?;
-            }
+        for count in pacing::in_waves(marks.iter().map(|mark| self.count(&mark.row_key))).await {
+            waiting += count?;
         }
         Ok(waiting)
     }

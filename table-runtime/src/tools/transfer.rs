@@ -140,9 +140,14 @@ fn is_own_catalog(table: &str) -> bool {
 /// Checks whether the table may be the catalog of a prefix. Another program's table may have such a name too, so its rows
 /// decide: see [`is_record`].
 fn may_be_catalog(table: &str) -> bool {
+    prefix_of_catalog(table).is_some()
+}
+
+/// Returns the prefix of the handles whose catalog a table of this name is.
+fn prefix_of_catalog(table: &str) -> Option<&str> {
     let name = &Record::INFO.layouts[0].table;
-    let end = table.len().checked_sub(name.len()).and_then(|at| table.get(at..));
-    end.is_some_and(|end| end.eq_ignore_ascii_case(name))
+    let (prefix, end) = table.split_at_checked(table.len().checked_sub(name.len())?)?;
+    end.eq_ignore_ascii_case(name).then_some(prefix)
 }
 
 /// Checks whether a row is one of a catalog: the head of a table's records, or a record.

@@ -141,7 +141,7 @@ impl RecordedEntity {
     /// Returns the events of the entity, if it records some.
     pub(super) fn event_source(&self, tables: &Tables) -> Option<EventSource> {
         let primary = self.primary().filter(|_| self.events.is_some())?;
-        Some(EventSource { tables: tables.of_primary(), place: EventPlace::of(primary, self.name.clone()) })
+        Some(EventSource { tables: tables.clone(), place: EventPlace::of(primary, self.name.clone()) })
     }
 
     /// Returns the properties with the times that hide an entity.

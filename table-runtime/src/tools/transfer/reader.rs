@@ -16,7 +16,7 @@ use table_store::{
     unstable::{ScanProgress, client::Client, limits},
 };
 
-use super::{TransferError, check, is_forbidden, is_own_catalog, is_record, may_be_catalog};
+use super::{TransferError, check, is_forbidden, is_own_catalog, is_record, may_be_catalog, prefix_of_catalog};
 use crate::{
     client::tables::{Record, Tables},
     write::RowHasher,
@@ -330,9 +330,7 @@ impl RowReader {
     /// Checks whether the rows of a table are left out: they are marks, and only a selection of tables or of events has them.
     pub(super) fn leaves_out(&self, table: &str) -> bool {
         let Selection { tables, events, .. } = &self.selection;
-        let name = &Record::INFO.layouts[0].table;
-        let prefixes = self.catalogs.iter().filter_map(|(catalog, _)| catalog.len().checked_sub(name.len()));
-        let prefixes = prefixes.zip(&self.catalogs).filter_map(|(length, (catalog, _))| catalog.get(..length));
+        let prefixes = self.catalogs.iter().filter_map(|(catalog, _)| prefix_of_catalog(catalog));
         let is_marks = |prefix: &str| table.eq_ignore_ascii_case(&format!("{prefix}{MARKS}"));
         tables.is_none() && !events && prefixes.chain([""]).any(is_marks)
     }
