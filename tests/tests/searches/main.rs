@@ -3,6 +3,20 @@
 //!
 //! `TABLE_TESTS_DEPTH=deep` and `full` search more. `index_interleavings` is a package of its own, because it is optimised.
 
+/// Writes the tests of random programs: for each subject and kind of store, with the number of programs of a quick search.
+macro_rules! kinds {
+    ($($subject:ident { $($name:ident $kind:ident $quick:literal;)+ })+) => {$(
+        mod $subject {
+            use super::{Kind, Result, programs, subjects::$subject::Entity};
+
+            $(#[tokio::test]
+            async fn $name() -> Result<()> {
+                programs::<Entity>(Kind::$kind, $quick).await
+            })+
+        }
+    )+};
+}
+
 mod broken_backends;
 mod bulk_faults;
 mod changes;

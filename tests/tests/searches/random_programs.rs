@@ -329,19 +329,6 @@ async fn programs<S: Subject>(kind: Kind, quick: u64) -> Result<()> {
     Ok(())
 }
 
-macro_rules! kinds {
-    ($($subject:ident { $($name:ident $kind:ident $quick:literal;)+ })+) => {$(
-        mod $subject {
-            use super::{Kind, Result, programs, subjects::$subject::Entity};
-
-            $(#[tokio::test]
-            async fn $name() -> Result<()> {
-                programs::<Entity>(Kind::$kind, $quick).await
-            })+
-        }
-    )+};
-}
-
 kinds! {
     mixed { plain Plain 200; memory Memory 40; disk Disk 10; azurite Azurite 3; }
     local { plain Plain 300; memory Memory 60; disk Disk 15; azurite Azurite 3; }

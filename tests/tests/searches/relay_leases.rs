@@ -286,3 +286,21 @@ async fn an_event_after_a_relay_has_taken_over_has_not_failed() -> Result<()> {
     assert_eq!((done?.failed, attempts.into_inner()?), (0, vec![0]));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_relay_that_delivers_once_goes_on_after_its_lease_has_ended() -> Result<()> {
+    let gate = Gate::new(PartitionReach(InMemoryBackend::new()?));
+    let tables = Tables::new(gate.clone());
+    tables.create::<Order>().await?;
+    for shop in ["a", "b"] {
+        tables.insert(&order(shop, 1)).await?;
+    }
+    let relay = tables.relay::<Order>().side_by_side(1);
+    let done = relay.deliver_once(async |_| {
+        gate.jump(61);
+        Ok::<_, std::io::Error>(())
+    });
+    let done = timeout(PATIENCE, done).await??;
+    assert_eq!((done.delivered, done.failed, done.waiting), (2, 0, 0));
+    Ok(())
+}

@@ -684,19 +684,6 @@ async fn programs<S: Subject + HasEvents>(kind: Kind, quick: u64) -> Result<()> 
     Ok(())
 }
 
-macro_rules! kinds {
-    ($($subject:ident { $($name:ident $kind:ident $quick:literal;)+ })+) => {$(
-        mod $subject {
-            use super::{Kind, Result, programs, subjects::$subject::Entity};
-
-            $(#[tokio::test]
-            async fn $name() -> Result<()> {
-                programs::<Entity>(Kind::$kind, $quick).await
-            })+
-        }
-    )+};
-}
-
 kinds! {
     logged { partition Partition 40; whole Whole 40; embedded Embedded 15; }
     told { partition Partition 40; whole Whole 40; embedded Embedded 15; }
