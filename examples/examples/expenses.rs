@@ -158,13 +158,13 @@ async fn main() -> Result<()> {
 async fn file(tables: &Tables, filed: OffsetDateTime, title: &str, items: &[(&str, i64)]) -> Result<()> {
     let (user, id) = ("Marcus".to_owned(), ExpenseId(Uuid::new_v4()));
     let expense = Expense { user: user.clone(), filed, id, title: title.to_owned() };
-    let mut transaction = tables.transaction().insert(&expense);
+    let mut written = Vec::with_capacity(items.len());
     for (number, (what, cents)) in (1..).zip(items) {
         let image = what.as_bytes().repeat(10);
         tables.insert(&Receipt { user: user.clone(), filed, expense: id, number, image }).await?;
         let (user, what) = (user.clone(), (*what).to_owned());
-        transaction = transaction.insert(&ExpenseItem { user, filed, expense: id, number, what, cents: *cents });
+        written.push(ExpenseItem { user, filed, expense: id, number, what, cents: *cents });
     }
-    transaction.commit().await?;
+    tables.transaction().insert(&expense).insert_all(&written).commit().await?;
     Ok(())
 }

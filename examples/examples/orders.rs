@@ -35,7 +35,7 @@ use axum::{
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize, Serializer};
 use table_runtime::{
-    BoxedRows, ETag, EntityGroup, Error, PageOf, Result, Stored, TableEntity, Tables, Transaction, WithETag,
+    BoxedRows, ETag, EntityGroup, Error, PageOf, Result, Stored, TableEntity, Tables, WithETag,
     events::{Event, EventChange},
     key::ToTick as _,
 };
@@ -331,8 +331,7 @@ async fn place_order(
         let numbered = lines.iter().cloned().zip(1..);
         let lines: Vec<_> =
             numbered.map(|(line, at)| Line { tenant: tenant.clone(), order: number, number: at, ..line }).collect();
-        let transaction = lines.iter().fold(tables.transaction().insert(&order), Transaction::insert);
-        match transaction.commit().await {
+        match tables.transaction().insert(&order).insert_all(&lines).commit().await {
             Ok(etags) => {
                 let etag = etags.into_iter().next().flatten().ok_or_else(missing)?;
                 return Ok(with_etag(StatusCode::CREATED, &etag, WholeOrder { order, lines }));

@@ -162,7 +162,7 @@ pub mod filter {
 
 /// Writes of any number of entities: [`Bulk`].
 pub mod bulk {
-    pub use crate::write::bulk::AsKey;
+    pub use crate::write::writable::AsKey;
     #[doc(inline)]
     pub use table_store::error::BulkProgress;
 }

@@ -602,6 +602,12 @@ impl Plan {
         Ok((partition, row))
     }
 
+    /// Returns the keys of the row of a point.
+    pub fn row_keys(&self) -> Result<RowKeys> {
+        let (partition_key, row_key) = self.checked_keys()?;
+        Ok(RowKeys { partition_key: partition_key.to_owned(), row_key: row_key.to_owned() })
+    }
+
     /// Returns the table of a point whose keys were checked.
     pub fn row_table(&self) -> Result<Cow<'static, str>> {
         let (partition, row) = self.keys();

@@ -11,7 +11,7 @@ use crate::{
     client::{pacing, stored::Stored, tables::Tables},
     query::{OwnKey, Point, Primary},
     read::{Bin, Plan},
-    write::{index::Schema, verbs::point},
+    write::index::Schema,
 };
 
 /// An entity that [`soft_delete`](Tables::soft_delete) puts into the bin: its key, or `&mut stored`.
@@ -132,7 +132,7 @@ impl Tables {
 
 /// Puts an entity into the bin, or takes it out. Returns the entity; `None` if it is not found in this part of its table.
 async fn move_to<E: SoftDelete>(tables: &Tables, plan: &Plan, from: Bin, deleted: bool) -> Result<Option<Stored<E>>> {
-    let keys = point(plan)?;
+    let keys = plan.row_keys()?;
     let _turn = tables.turn(Schema::of::<E>().table(), &keys).await;
     let mut plan = plan.clone();
     plan.show(from);

@@ -18,12 +18,10 @@ use table_store::{
 };
 
 use crate::{
-    client::{sealed::Sealed, stored::Stored, tables::Tables},
-    query::{OwnKey, Point, Primary},
+    client::tables::Tables,
     write::{
         index::{EntityWrite, Schema, Verb},
-        verbs,
-        writable::AsEntity,
+        writable::{AsEntity, AsKey},
     },
 };
 pub use delete::{Deletion, Deletions, WholeEntities, member_deletion};
@@ -57,43 +55,6 @@ enum SourceKind {
     Query,
     /// It is a query whose entities are only counted.
     Counted,
-}
-
-/// A key, or an entity as it was read, which [`Tables::remove_all`] accepts: a [`Point`] of `T::key(…)`, a [`Stored`], or a
-/// reference to one.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is neither the key of an entity nor an entity as it was read",
-    note = "write `T::key(…)`, with every field of the key, or give what a query returned",
-    note = "a stream of a query has results: delete what it finds with `query.delete_all(&tables)`, or write \
-            `tables.try_remove_all_from(stream)`"
-)]
-pub trait AsKey<E: TableEntity>: Sealed<E> {
-    #[doc(hidden)]
-    fn removal(&self) -> Removal;
-}
-
-/// The removal of one entity, as a bulk write takes it.
-#[doc(hidden)]
-#[allow(missing_debug_implementations, reason = "no user has one")]
-pub struct Removal(Result<EntityWrite>);
-
-impl<E: TableEntity> AsKey<E> for Point<E, Primary> {
-    fn removal(&self) -> Removal {
-        Removal(verbs::point(self.plan()).map(EntityWrite::remove))
-    }
-}
-
-impl<E: TableEntity> AsKey<E> for Stored<E> {
-    fn removal(&self) -> Removal {
-        let (entity, state) = self.parts();
-        Removal(EntityWrite::remove_read(entity, state))
-    }
-}
-
-impl<E: TableEntity, K: AsKey<E>> AsKey<E> for &K {
-    fn removal(&self) -> Removal {
-        (**self).removal()
-    }
 }
 
 /// The input: entities or keys, encoded as they arrive.
@@ -234,7 +195,7 @@ impl Tables {
     /// them. A missing entity is not a failure, and is counted as [`missing`](BulkProgress::missing). Entities that have
     /// expired, or are in the bin, are removed like any other.
     ///
-    /// An entity with indexes that is given by its key is read first. One that was read, a [`Stored`], is not, unless it
+    /// An entity with indexes that is given by its key is read first. One that was read, a [`Stored`](crate::Stored), is not, unless it
     /// has changed since.
     ///
     /// ```

@@ -13,7 +13,6 @@ use crate::{
     read::Plan,
     write::{
         index::{Encoded, EncodedRow, EntityWrite, Occupant, Schema, Verb, execute_one},
-        verbs::point,
         writable::NewEntity,
     },
 };
@@ -77,7 +76,7 @@ impl Tables {
         K: OwnKey<Entity: TableEntity>,
         R: ReturnsNothing,
     {
-        let (tables, keys, key) = (self.clone(), point(key.plan()), Point::new(key.plan().clone()));
+        let (tables, keys, key) = (self.clone(), key.plan().row_keys(), Point::new(key.plan().clone()));
         Box::pin(self.observed(Schema::of::<K::Entity>(), "modify", async move {
             let keys = keys?;
             let _turn = tables.turn(Schema::of::<K::Entity>().table(), &keys).await;

@@ -16,7 +16,7 @@ use crate::{
     write::{
         index::{self, BegunWrite, EntityWrite, Schema, Verb, WrittenEntity},
         verbs,
-        writable::{AsEntity, Deletable, Updatable},
+        writable::{AsEntity, AsKey, Deletable, Updatable},
     },
 };
 
@@ -62,12 +62,8 @@ impl Tables {
     ///     .commit()
     ///     .await?;
     ///
-    /// // Each verb returns the transaction, also in a loop.
-    /// let mut more = tables.transaction();
-    /// for number in 10..20 {
-    ///     more = more.remove(Post::key("Marcus", number));
-    /// }
-    /// more.commit().await?;
+    /// // Many at once.
+    /// tables.transaction().remove_all((10..20).map(|number| Post::key("Marcus", number))).commit().await?;
     /// # Ok(()) }
     /// ```
     pub fn transaction<'a>(&self, /* no closure: `.transaction().insert(&post).commit().await?` */) -> Transaction<'a> {
@@ -93,9 +89,31 @@ impl<'a> Transaction<'a> {
         self.put_erased(Schema::of::<E>(), Verb::Insert, entity.as_entity())
     }
 
+    /// Writes new rows, as [`insert`](Self::insert) does. A transaction holds up to 100 rows, and
+    /// [`Tables::insert_all`] writes any number of entities, in several transactions.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, Stored, TableEntity, Tables};
+    /// # #[derive(TableEntity)]
+    /// # struct Line { #[partition_key] order: u64, #[row_key] number: u32, count: u32 }
+    /// /// Adds lines to an order, and changes others.
+    /// async fn change(tables: &Tables, added: &[Line], changed: &mut [Stored<Line>]) -> Result<()> {
+    ///     tables.transaction().insert_all(added).update_all(changed).commit().await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn insert_all<E: TableEntity>(self, entities: impl IntoIterator<Item: AsEntity<E>>) -> Self {
+        entities.into_iter().fold(self, |transaction, entity| transaction.insert(entity.as_entity()))
+    }
+
     /// Writes the row, new or in place of the one with this key. If the entity has indexes, the commit reads it first.
     pub fn upsert<E: TableEntity>(self, entity: &(impl AsEntity<E> + ?Sized)) -> Self {
         self.put_erased(Schema::of::<E>(), Verb::Upsert, entity.as_entity())
+    }
+
+    /// Writes rows, new or in place of those with these keys, as [`upsert`](Self::upsert) does.
+    pub fn upsert_all<E: TableEntity>(self, entities: impl IntoIterator<Item: AsEntity<E>>) -> Self {
+        entities.into_iter().fold(self, |transaction, entity| transaction.upsert(entity.as_entity()))
     }
 
     /// Inserts the entity, or writes it over the present one and keeps the properties of the row that the struct does
@@ -111,6 +129,11 @@ impl<'a> Transaction<'a> {
         let mut transaction = self.with(Schema::of::<S::Entity>(), EntityWrite::update(entity, state));
         transaction.updated.push((transaction.writes.len().saturating_sub(1), state));
         transaction
+    }
+
+    /// Writes changed entities back, as [`update`](Self::update) does: `update_all(&mut posts)`.
+    pub fn update_all<S: Updatable + 'a>(self, stored: impl IntoIterator<Item = &'a mut S>) -> Self {
+        stored.into_iter().fold(self, Self::update)
     }
 
     /// Sets some properties of a row, whatever its version, and keeps its other properties.
@@ -156,7 +179,12 @@ impl<'a> Transaction<'a> {
     where
         K: OwnKey<Entity: TableEntity>,
     {
-        self.with(Schema::of::<K::Entity>(), verbs::point(key.plan()).map(EntityWrite::remove))
+        self.with(Schema::of::<K::Entity>(), key.plan().row_keys().map(EntityWrite::remove))
+    }
+
+    /// Deletes the rows of entities, given by their keys or as they were read, as [`remove`](Self::remove) does.
+    pub fn remove_all<E: TableEntity>(self, keys: impl IntoIterator<Item: AsKey<E>>) -> Self {
+        keys.into_iter().fold(self, |transaction, key| transaction.with(Schema::of::<E>(), key.removal().0))
     }
 
     /// Applies the transaction. Returns the new ETags in order; `None` for a deleted row.

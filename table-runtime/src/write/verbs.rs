@@ -243,7 +243,7 @@ impl Tables {
     where
         K: OwnKey<Entity: TableEntity>,
     {
-        self.remove_erased(Schema::of::<K::Entity>(), point(key.plan()).map(EntityWrite::remove))
+        self.remove_erased(Schema::of::<K::Entity>(), key.plan().row_keys().map(EntityWrite::remove))
     }
 }
 
@@ -264,7 +264,7 @@ impl Tables {
         Box::pin(self.observed(schema, verb.name(), async move {
             let mut begun = begun?;
             let written = execute_one(&mut begun).await.map_err(|failure| failure.error)?;
-            begun.version(written.etag).await
+            Ok(begun.version(written.etag).await?)
         }))
     }
 
@@ -321,15 +321,9 @@ impl Tables {
     }
 }
 
-/// Returns the two keys of a point that is written.
-pub fn point(key: &Plan) -> Result<RowKeys> {
-    let (partition_key, row_key) = key.checked_keys()?;
-    Ok(RowKeys { partition_key: partition_key.to_owned(), row_key: row_key.to_owned() })
-}
-
 /// Returns the patch of a row, which must have the expected version if there is one.
 pub fn patched<E>(key: &Plan, expected: Option<ETag>, sets: impl Sets<E>) -> Result<EntityWrite> {
-    let (mut properties, keys) = (Properties::default(), point(key)?);
+    let (mut properties, keys) = (Properties::default(), key.row_keys()?);
     for (name, value, is_large) in sets.into_sets().map(assignment) {
         key.check_set(name)?;
         set(&mut properties, key.table(), &keys, (name, is_large), value)?;

@@ -1,8 +1,13 @@
 //! Arguments of the verbs that write entities.
 
 use table_model::TableEntity;
+use table_store::Result;
 
-use crate::client::{sealed::Sealed, stored::Stored};
+use super::index::EntityWrite;
+use crate::{
+    client::{sealed::Sealed, stored::Stored},
+    query::{OwnKey, Point, Primary},
+};
 
 /// An entity or a reference to one, which [`insert`](crate::Tables::insert), [`upsert`](crate::Tables::upsert) and
 /// [`merge`](crate::Tables::merge) write, and of which [`insert_all`](crate::Tables::insert_all) and
@@ -140,5 +145,42 @@ impl<E: TableEntity> NewEntity for &E {
 
     fn new_entity(&self) -> &E {
         self
+    }
+}
+
+/// A key, or an entity as it was read, which [`remove_all`](crate::Tables::remove_all) accepts: a [`Point`] of `T::key(…)`, a [`Stored`], or a
+/// reference to one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither the key of an entity nor an entity as it was read",
+    note = "write `T::key(…)`, with every field of the key, or give what a query returned",
+    note = "a stream of a query has results: delete what it finds with `query.delete_all(&tables)`, or write \
+            `tables.try_remove_all_from(stream)`"
+)]
+pub trait AsKey<E: TableEntity>: Sealed<E> {
+    #[doc(hidden)]
+    fn removal(&self) -> Removal;
+}
+
+/// The removal of one entity, as a bulk write takes it.
+#[doc(hidden)]
+#[allow(missing_debug_implementations, reason = "no user has one")]
+pub struct Removal(pub(super) Result<EntityWrite>);
+
+impl<E: TableEntity> AsKey<E> for Point<E, Primary> {
+    fn removal(&self) -> Removal {
+        Removal(OwnKey::plan(self).row_keys().map(EntityWrite::remove))
+    }
+}
+
+impl<E: TableEntity> AsKey<E> for Stored<E> {
+    fn removal(&self) -> Removal {
+        let (entity, state) = self.parts();
+        Removal(EntityWrite::remove_read(entity, state))
+    }
+}
+
+impl<E: TableEntity, K: AsKey<E>> AsKey<E> for &K {
+    fn removal(&self) -> Removal {
+        (**self).removal()
     }
 }

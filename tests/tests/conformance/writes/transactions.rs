@@ -11,6 +11,7 @@ use crate::fixtures::{Member, findings, member};
 
 crate::conformance! {
     every_verb_in_one_request
+    every_verb_takes_many_entities
     a_failed_transaction_writes_nothing
     entities_swap_unique_values
     a_deleted_entity_can_be_inserted_in_the_same_transaction
@@ -90,6 +91,42 @@ async fn every_verb_in_one_request(store: &Store) -> Result<()> {
     // The next update needs the new ETag.
     changed.count = 3;
     tables.update(&mut changed).await?;
+    Ok(())
+}
+
+async fn every_verb_takes_many_entities(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Note>().await?;
+    let notes = |rows: &[&str], count| rows.iter().map(|row| note("p", row, count)).collect::<Vec<_>>();
+    tables.insert_all(notes(&["a", "b", "c", "d", "e"], 1)).await?;
+    let mut read = Note::by_key("p").all(tables).await?;
+    let (changed, others) = read.split_at_mut(2);
+    for note in changed.iter_mut() {
+        note.count = 2;
+    }
+    let new = notes(&["f", "g"], 3);
+    store.probe.requests();
+    let etags = tables
+        .transaction()
+        .update_all(&mut *changed)
+        .insert_all(&new)
+        .upsert_all(notes(&["c", "h"], 4))
+        .remove_all([Note::key("p", "d")])
+        .remove_all(&others[2..])
+        .commit()
+        .await?;
+    assert_eq!(store.probe.requests(), 1);
+    assert_eq!(etags.iter().map(Option::is_some).collect::<Vec<_>>(), [[true; 6].as_slice(), &[false; 2]].concat());
+    assert_eq!(changed.iter().map(|note| Some(Stored::etag(note).clone())).collect::<Vec<_>>(), etags[..2]);
+    let found = Note::by_key("p").all(tables).await?.into_iter().map(|note| (note.row.clone(), note.count));
+    let expected = [("a", 2), ("b", 2), ("c", 4), ("f", 3), ("g", 3), ("h", 4)];
+    assert!(found.eq(expected.map(|(row, count)| (row.to_owned(), count))));
+
+    // All or nothing: one of them is there.
+    let failed = tables.transaction().insert_all(notes(&["x", "a", "y"], 5)).commit().await;
+    assert!(matches!(failed, Err(Error::AlreadyExists(row)) if row.row_key == "a"));
+    assert!(tables.transaction().insert_all::<Note>(Vec::<Note>::new()).commit().await.is_err(), "no writes");
+    assert_eq!(Note::by_key("p").count(tables).await?, 6);
     Ok(())
 }
 
