@@ -38,13 +38,18 @@ pub fn delays() -> Delays {
 }
 
 impl Delays {
+    /// Notes that an attempt begins now.
+    pub fn begin(&mut self) {
+        self.began = Instant::now();
+    }
+
     /// Waits before the next attempt. Returns false if no attempt is left.
     pub async fn wait(&mut self, backend: &Client) -> bool {
         let multiples = self.multiples.get_or_insert_with(|| RetryPolicy::RACE.delays());
         let Some(multiple) = multiples.next() else { return false };
         let delay = self.began.elapsed().as_secs_f64() * multiple.as_secs_f64();
         backend.pause(Duration::try_from_secs_f64(delay).unwrap_or(MAX_DELAY).min(MAX_DELAY)).await;
-        self.began = Instant::now();
+        self.begin();
         true
     }
 }

@@ -181,6 +181,11 @@ impl StoredState {
         &self.etag
     }
 
+    /// Returns the time at which the store wrote the row.
+    pub const fn timestamp(&self) -> Ticks {
+        self.timestamp
+    }
+
     /// Records a new version of the stored row; the changes are still to be written.
     pub fn set_etag(&mut self, etag: &ETag) {
         self.etag = etag.clone();

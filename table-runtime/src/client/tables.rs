@@ -23,16 +23,13 @@ use table_store::{
     },
 };
 
-use self::{
-    lease::Leases,
-    marks::Marks,
-    turns::{Turn, Turns},
-};
+use self::{lease::Leases, marks::Marks, turns::Turns};
 pub use self::{
     lease::{Lease, lock},
     marks::MarkLease,
     record::{EVENTS_REQUIRED, EVENTS_SETTLED, EntityPlace, FORMAT, FORMAT_WITHOUT_EVENTS, Facts, KEY, LayoutId},
     states::Catalog,
+    turns::{InLine, Outcome, PassedRow, RoundAnswer, Shares, Turn},
 };
 pub(crate) use self::{
     record::{Head, Record, State, Wholes},
@@ -429,7 +426,8 @@ impl Tables {
     /// [`transfer`](crate::transfer).
     ///
     /// No field holds a key, a value or a secret. What runs inside of an operation, such as the reads of a `modify` or
-    /// the query of a [`delete_all`](crate::Rows::delete_all), belongs to that operation and is none of its own.
+    /// the query of a [`delete_all`](crate::Rows::delete_all), belongs to that operation and is none of its own. A request of a
+    /// [round](crate::guide::counters#rounds) counts for the operation that has sent it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -487,10 +485,18 @@ impl Tables {
         self.with_leases(self.leases().for_target(id, version))
     }
 
-    /// Waits for the turn of a task to read and change a row.
-    pub(crate) async fn turn(&self, table: &str, keys: &RowKeys) -> Turn<'_> {
+    /// Waits for the turn of a task to read and change a row. The turn ends when what this returns is dropped.
+    pub(crate) async fn turn(&self, table: &str, keys: &RowKeys) -> InLine<'_> {
+        let mut place = self.in_line(table, keys, None);
+        place.turn().await;
+        place
+    }
+
+    /// Returns a place in the line of the tasks that read and change a row. `shares` are the tasks with which this one shares
+    /// rounds; `None` if it takes its turns alone.
+    pub(crate) fn in_line(&self, table: &str, keys: &RowKeys, shares: Option<Shares>) -> InLine<'_> {
         let whole = self.0.backend.table_name(table).unwrap_or_else(|_| table.to_owned());
-        self.0.turns.wait(&self.0.backend, (whole, keys.clone())).await
+        self.0.turns.enter(&self.0.backend, (whole, keys.clone()), shares)
     }
 
     /// Checks that a table of this name, with the prefix of this handle before it, can exist.

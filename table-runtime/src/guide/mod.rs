@@ -17,9 +17,10 @@
 //! | [starts with](starts_with) | search by the beginning of a text |
 //! | [newest first](newest_first) | a partition in the opposite order of time |
 //! | [master and items](master_and_items) | composition: an expense and its items, an order and its lines |
+//! | [secondary indexes](indexes) | which scope and which content of an index to choose |
 //! | [unique values](unique_values) | names, addresses and numbers that belong to one entity |
 //! | [tags] | a row for each element of a list: tags, labels, several addresses of a user |
-//! | [secondary indexes](indexes) | which scope and which content of an index to choose |
+//! | [counters] | one row that many tasks change |
 //! | [hash partitions](hash_partitions) | more writes than one partition takes |
 //! | [slices] | a table for each month, which is deleted as a whole |
 //! | [expiry and the bin](lifecycle) | sessions, tokens and invitations that expire, a bin for what was deleted, and the sweep |
@@ -87,6 +88,13 @@ pub mod tags {}
 ///
 #[doc = include_str!("indexes.md")]
 pub mod indexes {}
+
+/// Counters: one row that many tasks change, and several rows with a sum.
+///
+#[doc = include_str!("counters.svg")]
+///
+#[doc = include_str!("counters.md")]
+pub mod counters {}
 
 /// Rows spread over several partitions, and read in one order.
 ///

@@ -8,7 +8,7 @@ use table_model::{
     cost::{self, Cost as _},
 };
 use table_store::{
-    Result,
+    Result, RowRef,
     backend::BoxFuture,
     unstable::observe::{Running, observed},
 };
@@ -152,6 +152,17 @@ impl<V: View, W> Point<V, W> {
         let mut item = None;
         let mut read = |found: &FoundRow<'_>| V::read(found, |row| item = Some(V::own(row)));
         observed(self.begin(tables, "get"), find(&self.plan, tables, &mut read)).await?;
+        Ok(item)
+    }
+
+    /// Returns the entity in a row with this key, as [`get`](Self::get) returns it if the row is stored.
+    pub(crate) fn in_row(&self, tables: &Tables, row: RowRef<'_>) -> Result<Option<V::Item>>
+    where
+        V: OwnedView,
+    {
+        let mut item = None;
+        let mut read = |found: &FoundRow<'_>| V::read(found, |row| item = Some(V::own(row)));
+        read::show(&self.plan, tables, &self.plan.row_table()?, &row, &mut read)?;
         Ok(item)
     }
 

@@ -21,7 +21,7 @@ pub use cursor::Position;
 pub use found::{FoundRow, OnRow, OnUnreadable, Skipping, Visit, skip_or_fail};
 pub use page::OnePage;
 pub use plan::{Plan, ReachedPartitions};
-pub use point::find;
+pub use point::{find, show};
 pub use selection::{SelectedProperties, values, wants_keys};
 pub use slices::{Slices, existing_slices};
 pub use source::Source;

@@ -19,22 +19,23 @@ pub async fn find(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>,
     }
 }
 
+/// Calls `read` for a row that a point has found in this table, if the row is visible to readers.
+pub fn show(plan: &Plan, tables: &Tables, table: &str, row: &RowRef<'_>, read: OnRow<'_>) -> Result<()> {
+    let (layout, visible) = (plan.layout(), plan.visible());
+    if (layout.index.is_some() || visible.is_visible(row)?)
+        && (!layout.is_copy() || !visible.is_skipped(row)?)
+        && visible.shows(row, || tables.reader().earliest())?
+    {
+        let found = FoundRow { layout: plan.layout_number(), table, row, pointer: None, once: None };
+        observe::returned(usize::from(read(&found)?));
+    }
+    Ok(())
+}
+
 async fn find_row(plan: &Plan, tables: &Tables, select: Option<&[&'static str]>, read: OnRow<'_>) -> Result<()> {
     let (partition, row) = plan.checked_keys()?;
-    let (layout, table) = (plan.layout_number(), plan.layout().table_of(partition, row)?);
-    let (visible, is_primary) = (plan.visible(), plan.layout().index.is_none());
-    let is_copy = plan.layout().is_copy();
-    let now = || tables.reader().earliest();
-    let mut check_row = |row: RowRef<'_>| {
-        if (!is_primary || visible.is_visible(&row)?)
-            && (!is_copy || !visible.is_skipped(&row)?)
-            && visible.shows(&row, now)?
-        {
-            let found = FoundRow { layout, table: &table, row: &row, pointer: None, once: None };
-            observe::returned(usize::from(read(&found)?));
-        }
-        Ok(())
-    };
+    let table = plan.row_table()?;
+    let mut check_row = |row: RowRef<'_>| show(plan, tables, &table, &row, &mut *read);
     match tables.reader().get_with(&table, partition, row, select, &mut check_row).await {
         // The slice does not exist, or is being deleted: it has no such row.
         Err(Error::TableNotFound(_) | Error::TableBeingDeleted(_)) if plan.layout().slice.is_some() => Ok(()),

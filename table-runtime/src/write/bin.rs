@@ -133,14 +133,14 @@ impl Tables {
 /// Puts an entity into the bin, or takes it out. Returns the entity; `None` if it is not found in this part of its table.
 async fn move_to<E: SoftDelete>(tables: &Tables, plan: &Plan, from: Bin, deleted: bool) -> Result<Option<Stored<E>>> {
     let keys = plan.row_keys()?;
-    let _turn = tables.turn(Schema::of::<E>().table(), &keys).await;
+    let mut place = tables.in_line(Schema::of::<E>().table(), &keys, None);
     let mut plan = plan.clone();
     plan.show(from);
     let mut change = |entity: &mut E| {
         let at = deleted.then(|| ValueRef::DateTime(tables.backend().now()));
         entity.set_deleted(at).map(drop).map_err(|problem| unwritable(entity, problem))
     };
-    modify_present(tables, &Point::new(plan), &mut change, &mut pacing::delays()).await
+    modify_present(tables, &Point::new(plan), &mut change, &mut place, &mut pacing::delays()).await
 }
 
 fn unwritable<E: SoftDelete>(entity: &E, problem: PropertyProblem) -> Error {

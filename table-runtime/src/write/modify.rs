@@ -1,13 +1,21 @@
 //! Read, change and write: writes that begin again if another writer interferes.
 
-use table_model::{TableEntity, unstable::layout::LayoutExt};
-use table_store::{ETag, Error, Properties, Result, RowRef, Ticks, backend::BoxFuture};
+use std::{any::TypeId, sync::Arc};
+
+use table_model::{
+    TableEntity,
+    unstable::{
+        entity::{Unknown, WriteEntity},
+        layout::LayoutExt,
+    },
+};
+use table_store::{ETag, Error, Properties, Result, Row, RowId, RowRef, Ticks, backend::BoxFuture, unstable::RowKeys};
 
 use crate::{
     client::{
         pacing,
-        stored::{self, Stored},
-        tables::Tables,
+        stored::{self, Stored, StoredState},
+        tables::{InLine, Outcome, PassedRow, RoundAnswer, Tables, Turn},
     },
     query::{OwnKey, Point, ReturnsNothing},
     read::Plan,
@@ -23,16 +31,21 @@ impl Tables {
     /// [`with_deleted`](Point::with_deleted) on the key, an entity in the bin is changed too.
     ///
     /// If another writer changes the row between the read and the write, both are repeated after a short delay, so that
-    /// no change is lost. `change` therefore may run several times, each time with the entity as it was just read. The
-    /// entity is written even if `change` leaves it as it is.
+    /// no change is lost. `change` may run several times: after a lost race, and if its change needs a turn of its own, such as
+    /// that of an indexed value. Each time it gets the entity as it was just read, or as another task of its
+    /// [round](crate::guide::counters#rounds) has left it; that state may never be stored. The entity is written even if
+    /// `change` leaves it as it is.
     ///
     /// A missing entity is no error: look at the result, or write [`modify_or_insert`](Self::modify_or_insert).
     ///
     /// Calls of `modify` and [`modify_or_insert`](Self::modify_or_insert) for one row take turns, in the order in which they
     /// began, if they use one handle, clones of it, or handles that were made from it, such as those with a prefix. So they
-    /// do not lose races to each other. A call waits for its turn for ten seconds at most, and then goes on as if it had it.
-    /// Other writers, such as other processes, are not waited for: the delay after a lost race is a multiple of the time
-    /// that the attempt took, up to 200 ms.
+    /// do not lose races to each other. If several calls wait, up to 100 of them share one read and one write: see
+    /// [rounds](crate::guide::counters#rounds). Each of them returns the entity as after its own change. Only the last one has
+    /// the version that is stored then, so an [`update`](Self::update) of another one returns [`Error::ConditionNotMet`].
+    ///
+    /// A call waits for its turn for ten seconds at most, and then goes on as if it had it. Other writers, such as other
+    /// processes, are not waited for: the delay after a lost race is a multiple of the time that the attempt took, up to 200 ms.
     ///
     /// ```
     /// # use table_runtime::{Result, TableEntity, Tables};
@@ -60,7 +73,7 @@ impl Tables {
     /// ```
     ///
     /// Takes one request more than [`update`](Self::update), which is two for an entity without indexes, and the same
-    /// again for each repetition.
+    /// again for each repetition; in a round, for all of its calls together.
     ///
     /// # Errors
     /// Returns the errors of [`Point::get`] and of [`update`](Self::update).
@@ -78,13 +91,12 @@ impl Tables {
     {
         let (tables, keys, key) = (self.clone(), key.plan().row_keys(), Point::new(key.plan().clone()));
         Box::pin(self.observed(Schema::of::<K::Entity>(), "modify", async move {
-            let keys = keys?;
-            let _turn = tables.turn(Schema::of::<K::Entity>().table(), &keys).await;
+            let mut place = tables.in_line_of::<K::Entity>(&keys?);
             let mut change = |entity: &mut K::Entity| {
                 change(entity);
                 Ok(())
             };
-            modify_present(&tables, &key, &mut change, &mut pacing::delays()).await
+            modify_present(&tables, &key, &mut change, &mut place, &mut pacing::delays()).await
         }))
     }
 
@@ -133,14 +145,14 @@ impl Tables {
             let new = new?;
             let keys = &new.primary.keys;
             let key = Point::new(Plan::of_keys::<N::Entity>(&keys.partition_key, &keys.row_key));
-            let _turn = tables.turn(Schema::of::<N::Entity>().table(), keys).await;
+            let mut place = tables.in_line_of::<N::Entity>(keys);
             let mut delays = pacing::delays();
             let mut change = |entity: &mut N::Entity| {
                 change(entity);
                 Ok(())
             };
             loop {
-                if let Some(stored) = modify_present(&tables, &key, &mut change, &mut delays).await? {
+                if let Some(stored) = modify_present(&tables, &key, &mut change, &mut place, &mut delays).await? {
                     return Ok(stored);
                 }
                 if let Some((etag, read)) = insert_absent(&tables, Schema::of::<N::Entity>(), &new, &mut delays).await?
@@ -152,24 +164,105 @@ impl Tables {
     }
 }
 
-/// Reads an entity, changes it and writes it back, until no other writer interferes; `None` if there is none.
+impl Tables {
+    /// Returns a place in the line for a row, whose task shares rounds.
+    fn in_line_of<E: TableEntity>(&self, keys: &RowKeys) -> InLine<'_> {
+        let schema = Schema::of::<E>();
+        let shares = (TypeId::of::<E>(), self.leases().has_held(&schema.own_id()));
+        self.in_line(schema.table(), keys, Some(shares))
+    }
+}
+
+/// Reads an entity when the turn of this task comes, changes it and writes it back, until no other writer interferes. Returns
+/// `None` if there is none; then the task keeps its turn.
 pub(super) async fn modify_present<E: TableEntity>(
     tables: &Tables,
     key: &Point<E>,
     change: &mut (dyn FnMut(&mut E) -> Result<()> + Send),
+    place: &mut InLine<'_>,
     delays: &mut pacing::Delays,
 ) -> Result<Option<Stored<E>>> {
-    let tables = tables.of_primary();
+    let (tables, schema, mut lost_race) = (tables.of_primary(), Schema::of::<E>(), None);
     loop {
-        let Some(mut stored) = key.clone().get(&tables).await? else { return Ok(None) };
+        let turn = place.turn().await;
+        match lost_race.take() {
+            Some(error) if matches!(turn, Turn::Own) => pacing::wait(tables.backend(), delays, error).await?,
+            _ => delays.begin(),
+        }
+        let (mut stored, passed) = match turn {
+            Turn::Own => match key.clone().get(&tables).await? {
+                Some(stored) => (stored, None),
+                None => return Ok(None),
+            },
+            Turn::Passed(passed) => {
+                // What the tasks before have left may never be stored, so it decides nothing for this one.
+                let Some(stored) = key.in_row(&tables, passed.row.as_ref().as_ref()).unwrap_or_default() else {
+                    place.decline();
+                    continue;
+                };
+                (stored, Some(passed))
+            }
+        };
         change(&mut stored)?;
+        let is_own = passed.is_none();
+        if let Some(unknown) = pass_on(&tables, schema, stored.parts(), passed, place) {
+            let version = match place.answer().await {
+                RoundAnswer::Written(version) => version.unwrap_or_else(|| Stored::etag(&stored).clone()),
+                RoundAnswer::Unknown(lost) => return Err(lost.into()),
+                RoundAnswer::Again => {
+                    let plan = OwnKey::plan(key);
+                    lost_race = Some(Error::ConditionNotMet(RowId::of(&plan.row_table()?, &plan.row_keys()?).into()));
+                    continue;
+                }
+                RoundAnswer::Alone => continue,
+            };
+            stored.parts_mut().1.written(version, unknown);
+            return Ok(Some(stored));
+        }
+        if !is_own {
+            place.decline();
+            continue;
+        }
         match tables.update(&mut stored).await {
             Ok(_) => return Ok(Some(stored)),
             Err(Error::NotFound(_)) => return Ok(None),
-            Err(error @ Error::ConditionNotMet(_)) => pacing::wait(tables.backend(), delays, error).await?,
+            Err(error @ Error::ConditionNotMet(_)) => lost_race = Some(error),
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Passes a changed entity on to the next task of the round, or begins a round with it. Returns the properties that the struct
+/// does not know; `None` if this task needs the row for itself, or if no other task waits.
+fn pass_on(
+    tables: &Tables,
+    schema: Schema,
+    (entity, state): (&dyn WriteEntity, &StoredState),
+    passed: Option<PassedRow>,
+    place: &InLine<'_>,
+) -> Option<Unknown> {
+    if passed.is_none() && !place.is_followed() {
+        return None;
+    }
+    let update = EntityWrite::update(entity, state).ok()?;
+    let read = match passed {
+        Some(passed) => passed.read,
+        None => Arc::new(update.loaded()?.clone()),
+    };
+    let mut begun = tables.begin_write(schema, Ok(update.over(&read))).ok()?;
+    let (properties, unknown) = begun.row_afterwards()?;
+    let RowKeys { partition_key, row_key } = begun.entity.keys().clone();
+    let (etag, timestamp) = (state.etag().clone(), state.timestamp());
+    let row = Arc::new(Row { partition_key, row_key, properties, etag, timestamp });
+    place.pass(PassedRow { row, read }, async move {
+        match execute_one(&mut begun).await.map_err(|failure| failure.error) {
+            Ok(written) => Outcome::Written(begun.version(written.etag).await),
+            Err(Error::ConditionNotMet(_) | Error::NotFound(_)) => Outcome::LostRace,
+            Err(Error::OutcomeUnknown(lost)) => Outcome::Unknown(lost),
+            Err(_) => Outcome::Refused,
+        }
+    });
+    Some(unknown)
 }
 
 /// Inserts an entity. Returns its ETag, and its properties if a patch may have changed them; `None` if another writer

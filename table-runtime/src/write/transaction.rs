@@ -183,6 +183,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Deletes the rows of entities, given by their keys or as they were read, as [`remove`](Self::remove) does.
+    /// A missing row is an error, unlike in [`Tables::remove_all`].
     pub fn remove_all<E: TableEntity>(self, keys: impl IntoIterator<Item: AsKey<E>>) -> Self {
         keys.into_iter().fold(self, |transaction, key| transaction.with(Schema::of::<E>(), key.removal().0))
     }

@@ -148,8 +148,9 @@ impl<E: TableEntity> NewEntity for &E {
     }
 }
 
-/// A key, or an entity as it was read, which [`remove_all`](crate::Tables::remove_all) accepts: a [`Point`] of `T::key(…)`, a [`Stored`], or a
-/// reference to one.
+/// A key, or an entity as it was read, which [`Tables::remove_all`](crate::Tables::remove_all) and
+/// [`Transaction::remove_all`](crate::Transaction::remove_all) accept: a [`Point`] of `T::key(…)`, a [`Stored`], or a reference to
+/// one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither the key of an entity nor an entity as it was read",
     note = "write `T::key(…)`, with every field of the key, or give what a query returned",
@@ -161,7 +162,7 @@ pub trait AsKey<E: TableEntity>: Sealed<E> {
     fn removal(&self) -> Removal;
 }
 
-/// The removal of one entity, as a bulk write takes it.
+/// The removal of one entity, for a bulk write or a transaction.
 #[doc(hidden)]
 #[allow(missing_debug_implementations, reason = "no user has one")]
 pub struct Removal(pub(super) Result<EntityWrite>);

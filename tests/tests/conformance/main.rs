@@ -6,7 +6,7 @@
 
 mod backend;
 mod events {
-    mod fixtures;
+    pub(crate) mod fixtures;
     mod maintaining;
     mod reading;
     mod recording;
@@ -52,7 +52,7 @@ mod large;
 mod lifecycle {
     mod bin;
     mod expiry;
-    mod fixtures;
+    pub(crate) mod fixtures;
     mod sweep;
 
     pub(crate) use fixtures::{at, clocked, start};
@@ -91,6 +91,7 @@ mod writes {
     mod elsewhere;
     mod groups;
     mod modify;
+    mod rounds;
     mod single;
     mod transactions;
     mod unknown_properties;

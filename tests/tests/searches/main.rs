@@ -36,6 +36,7 @@ mod killed_relay;
 mod lifecycle_faults;
 mod mark_leases;
 mod migration_interleavings;
+mod modify_rounds;
 mod modify_turns;
 mod nested_changes;
 mod own_relays;

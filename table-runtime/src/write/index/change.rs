@@ -92,6 +92,12 @@ impl<'a> Change<'a> {
         self.old.iter().filter(move |old| old.layout == layout && !self.has(layout, &old.keys))
     }
 
+    /// Checks whether the entity has its rows in all indexes under the same keys as before.
+    pub fn keeps_keys(self, schema: &Schema) -> bool {
+        let indexes = 1..schema.layouts.len();
+        indexes.clone().all(|layout| self.added(layout).next().is_none() && self.removed(layout).next().is_none())
+    }
+
     /// Returns the rows that keep their keys and get other properties.
     pub fn altered(self, schema: &Schema, layout: usize) -> impl Iterator<Item = &'a EncodedRow> {
         let holds = schema.holds(layout);

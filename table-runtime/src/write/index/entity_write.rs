@@ -180,6 +180,20 @@ impl EntityWrite {
         Ok(Self { old, expected, ..Self::put(Verb::Update, entity)? })
     }
 
+    /// Bases the update on the entity as it is stored. The caller has loaded its entity from a row that is not stored yet.
+    pub fn over(mut self, stored: &LoadedEntity) -> Self {
+        if let Some(old) = &mut self.old {
+            old.rows.clone_from(&stored.rows);
+            old.until = stored.until;
+        }
+        self
+    }
+
+    /// Returns the entity as it was loaded; `None` if only the table knows it.
+    pub fn loaded(&self) -> Option<&LoadedEntity> {
+        self.old.as_deref()
+    }
+
     /// Returns the change of some properties, of the row in this version if there is one.
     pub fn patch(keys: RowKeys, set: Properties, expected: Option<ETag>) -> Self {
         Self { expected, ..Self::new(Verb::Patch, Entity::Patched(keys, set)) }

@@ -2,9 +2,13 @@
 
 use std::{iter, slice};
 
-use futures_util::future::try_join;
+use futures_util::future::{FutureExt, try_join};
 use table_model::unstable::entity::Unknown;
-use table_store::{ETag, Error, Properties, Result, backend::BoxFuture, error::OutcomeUnknownError};
+use table_store::{
+    ETag, Error, Properties, Result,
+    backend::{Action, BoxFuture},
+    error::OutcomeUnknownError,
+};
 
 use super::{
     change::Planned,
@@ -262,13 +266,28 @@ impl BegunWrite {
     ///
     /// # Errors
     /// The version is not known: the answer was lost, and the row was changed since.
-    pub async fn version(&self, written: Option<ETag>) -> Result<ETag> {
+    pub async fn version(&self, written: Option<ETag>) -> Result<ETag, Box<OutcomeUnknownError>> {
         if let Some(etag) = written {
             return Ok(etag);
         }
         let (row, reason) = (self.write.row_id(self.entity.keys()), "its ETag is not known".to_owned());
         let mut error = OutcomeUnknownError::new(self.entity.verb.name(), row, reason);
         error.now = self.write.row_now(self.entity.keys()).await;
-        Err(Box::new(error).into())
+        Err(Box::new(error))
+    }
+
+    /// Returns the properties of the entity's row after this update, and those of them that the struct does not know. Returns
+    /// `None` if they depend on a request, or if the update can fail for a reason of its own: it changes the keys of index rows,
+    /// or is larger than a transaction.
+    pub fn row_afterwards(&self) -> Option<(Properties, Unknown)> {
+        // A request that this begins is dropped: a read of the catalog.
+        let carried = self.carried(None).now_or_never()?.ok()?;
+        let (before, unknown) = ([self.if_unchanged()], carried.clone());
+        let planned = plan(slice::from_ref(self), &before, &[carried]).ok()?;
+        commit::check(&planned).ok()?;
+        let Planned { action: Action::Replace(properties, _), change, .. } = planned.into_iter().next()? else {
+            return None;
+        };
+        change.keeps_keys(&self.write.schema).then_some((properties, unknown))
     }
 }
