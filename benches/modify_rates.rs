@@ -4,11 +4,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use table_runtime::{TableEntity, Tables};
+use table_runtime::{TableEntity, Tables, backend::InMemoryBackend};
+use tests::far::Far;
 use tokio::task::JoinSet;
 
 /// Numbers of tasks. The first is the reference.
-const WRITERS: [usize; 6] = [1, 2, 4, 8, 16, 32];
+const WRITERS: [usize; 7] = [1, 2, 4, 8, 16, 64, 256];
+/// Time after which the distant store answers.
+const DISTANCE: Duration = Duration::from_millis(20);
 /// The works are repeated in turn, so that a machine that becomes slower meanwhile concerns them all.
 const ROUNDS: usize = 7;
 
@@ -60,11 +63,19 @@ async fn measure(tables: &Tables, page: String, writers: usize, total: usize) ->
 async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = Tables::open(folder.path().join("visits.tables"))?;
-    for (store, tables, total) in [("memory", Tables::in_memory()?, 9_600), ("file", file, 1_600)] {
+    let far = Tables::new(Far::new(InMemoryBackend::new()?).after(DISTANCE));
+    // The numbers of modifications of each task, and the greatest of all tasks.
+    let stores = [
+        ("memory", Tables::in_memory()?, 500, 10_240),
+        ("file", file, 100, 5_120),
+        ("20 ms away", far, 20, usize::MAX),
+    ];
+    for (store, tables, each, most) in stores {
         tables.create::<Visits>().await?;
         let mut best: [Option<Measured>; WRITERS.len()] = [None; WRITERS.len()];
         for round in 0..ROUNDS {
             for (best, writers) in best.iter_mut().zip(WRITERS) {
+                let total = (each * writers).max(4 * each).min(most);
                 let measured = measure(&tables, format!("/{round}/{writers}"), writers, total).await?;
                 if best.is_none_or(|best| best.rate < measured.rate) {
                     *best = Some(measured);

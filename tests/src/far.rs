@@ -18,7 +18,7 @@ use table_runtime::{
 };
 use tokio::sync::Notify;
 
-/// Time that a request takes.
+/// Time that a request takes, unless the store has another one.
 pub const DELAY: Duration = Duration::from_millis(50);
 
 /// A backend whose requests take time, and are counted.
@@ -26,6 +26,8 @@ pub const DELAY: Duration = Duration::from_millis(50);
 pub struct Far {
     inner: Arc<dyn Backend>,
     requests: Arc<AtomicUsize>,
+    /// Time that a request takes.
+    delay: Duration,
     /// Largest number of rows of a page.
     page: u32,
     /// True if no two answers in turn take the same time.
@@ -41,7 +43,14 @@ impl Far {
     /// Puts a store far away.
     pub fn new(inner: impl Backend) -> Self {
         let (requests, ended) = (Arc::default(), Arc::default());
-        Self { inner: Arc::new(inner), requests, page: 1000, is_uneven: false, end: usize::MAX, refused: None, ended }
+        let (inner, delay) = (Arc::new(inner), DELAY);
+        Self { inner, requests, delay, page: 1000, is_uneven: false, end: usize::MAX, refused: None, ended }
+    }
+
+    /// Answers each request after this time.
+    #[must_use]
+    pub fn after(self, delay: Duration) -> Self {
+        Self { delay, ..self }
     }
 
     /// Limits the rows of a page, and gives answers different times.
@@ -79,7 +88,7 @@ impl Far {
             std::future::pending::<()>().await;
         }
         let uneven = if self.is_uneven { 1 + number as u64 * 7 % 31 } else { 0 };
-        tokio::time::sleep(DELAY + Duration::from_millis(uneven)).await;
+        tokio::time::sleep(self.delay + Duration::from_millis(uneven)).await;
         if self.refused == Some(number) {
             let reason = "the test made it fail".to_owned();
             return Err(Error::NoAnswer { table: String::new(), operation: "request", reason, request: None });
