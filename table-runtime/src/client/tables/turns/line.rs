@@ -167,7 +167,7 @@ impl TaskLine {
                 if matches!(place.state, PlaceState::LeftOut) {
                     place.state = PlaceState::Waiting;
                 }
-                self.woken.extend(place.waker.replace(waker.clone()).filter(|old| !old.will_wake(waker)));
+                self.woken.extend(place.wait(waker));
                 None
             }
         }
@@ -210,7 +210,7 @@ impl TaskLine {
             }
             PlaceState::Changed | PlaceState::Committing => {}
         }
-        self.woken.extend(place.waker.replace(waker.clone()).filter(|old| !old.will_wake(waker)));
+        self.woken.extend(place.wait(waker));
         // At another stage, the row is still passed on.
         let Stage::Commit(committed) = &mut self.stage else { return RoundState::Pending };
         committed.commit.take().map_or(RoundState::Pending, RoundState::Commit)
@@ -289,12 +289,14 @@ impl TaskLine {
         self.places.is_empty()
     }
 
-    /// Checks whether a round that begins at the place whose turn it is could reach this one.
+    /// Checks whether a round that begins at the place whose turn it is, or was the last, could reach this one.
     pub fn is_near(&self, at: u64) -> bool {
-        let (Stage::One(Called { place, .. }) | Stage::Round(Called { place, .. }, _)) = &self.stage else {
-            return true;
+        let from = match &self.stage {
+            Stage::Nobody => return true,
+            Stage::One(called) | Stage::Round(called, _) => called.place,
+            Stage::Commit(committed) => committed.last,
         };
-        at.saturating_sub(*place) <= MOST as u64
+        at.saturating_sub(from) <= MOST as u64
     }
 
     /// Returns the number of calls so far.
@@ -364,5 +366,12 @@ impl TaskLine {
 
     fn has(&self, is: impl Fn(&PlaceState) -> bool) -> bool {
         self.places.values().any(|place| is(&place.state))
+    }
+}
+
+impl Place {
+    /// Notes the waker of the task. Returns the one before, if it is that of another task.
+    fn wait(&mut self, waker: &Waker) -> Option<Waker> {
+        self.waker.replace(waker.clone()).filter(|old| !old.will_wake(waker))
     }
 }
