@@ -194,7 +194,7 @@ fn conflict(one: EncodingOption, other: EncodingOption) -> Option<String> {
             let types = match other {
                 Time | ReverseTime => "times",
                 Scale => "decimals",
-                Reverse => "integers, decimals and dates",
+                Reverse => "integers, decimals, dates and GUIDs",
                 _ => "integers and decimals",
             };
             format!(

@@ -179,8 +179,7 @@ pub(crate) fn property(input: &DeriveInput, errors: Errors) -> TokenStream {
         const _: () = {
             #[automatically_derived]
             impl #parameters #t::Property for #ident #arguments #clause {
-                type Pass<'__arg, __Pass: '__arg> = #unknown;
-                type Arg<'__arg> = #unknown;
+                type Arg = #t::ByValue<#unknown>;
                 type Presence = #unknown;
                 type Order = #unknown;
                 type Shape = #unknown;
@@ -197,7 +196,7 @@ pub(crate) fn property(input: &DeriveInput, errors: Errors) -> TokenStream {
                     ::core::unreachable!()
                 }
                 fn arg_value(
-                    _: Self::Arg<'_>,
+                    _: #unknown,
                 ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
                     ::core::unreachable!()
                 }

@@ -144,7 +144,7 @@ use crate::{
 /// | `raw` | text | the text without escapes; the last part of its key, unless there is a separator |
 /// | `scale = N` | decimals | the number without its point, which is before `N` places, as an integer of 29 digits; required, because 1.5 and 1.50 are equal numbers, which have one key; a number with more places is an error |
 /// | `pad = N` | integers, decimals | this number of digits; a number with more digits is an error |
-/// | `reverse` | integers, decimals and dates | descending order |
+/// | `reverse` | integers, decimals, dates and `Uuid` | descending order |
 /// | `time`, `reverse_time` | times | ticks: oldest or newest first |
 /// | `hash = N` | all types | one of `N` partitions, computed from the plain or folded text of the value; the last part of the partition key |
 ///

@@ -37,8 +37,7 @@ fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
     let (t, span) = (runtime.at(ty.span()), ty.span());
     // All tokens have the span of the field's type, so that the compiler reports one error there.
     quote_spanned! {span=>
-        type Pass<'a, T: 'a> = <#ty as #t::Property>::Pass<'a, T>;
-        type Arg<'a> = <#ty as #t::Property>::Pass<'a, Self>;
+        type Arg = <<#ty as #t::Property>::Arg as #t::Passing>::Newtype<Self>;
         type Presence = <#ty as #t::Property>::Presence;
         type Order = <#ty as #t::Property>::Order;
         type Shape = <#ty as #t::Property>::Shape;
@@ -81,7 +80,7 @@ fn newtype(ty: &FieldType, runtime: &Runtime) -> TokenStream {
             <#ty as #t::Property>::load_in(name, parts, row).map(Self)
         }
         fn arg_value(
-            arg: Self::Arg<'_>,
+            arg: #t::Passed<'_, Self::Arg>,
         ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
             <#ty as #t::Property>::to_value(&arg.0, &mut ::std::string::String::new())
                 .map(|value| value.map(#t::ValueRef::to_value))
@@ -97,8 +96,7 @@ fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
     let (before, last) = variants.split_at(variants.len() - 1);
     let positions = 0..before.len();
     quote! {
-        type Pass<'a, T: 'a> = T;
-        type Arg<'a> = Self;
+        type Arg = #t::ByValue<Self>;
         type Presence = #t::Always;
         type Order = #t::ByEquality;
         type Shape = #t::Single;
@@ -124,7 +122,7 @@ fn names_of(names: &[(Ident, String)], runtime: &Runtime) -> TokenStream {
             })
         }
         fn arg_value(
-            arg: Self::Arg<'_>,
+            arg: #t::Passed<'_, Self::Arg>,
         ) -> ::core::result::Result<::core::option::Option<#t::Value>, #t::PropertyProblem> {
             <Self as #t::Property>::to_value(&arg, &mut ::std::string::String::new())
                 .map(|value| value.map(#t::ValueRef::to_value))

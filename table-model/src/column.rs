@@ -9,7 +9,7 @@ use crate::{
     entity::TableEntity,
     layout::{Parts, PropertyInfo, Spot, Within, joined},
     property::{
-        ByEquality, ByOrder, ColumnLoad, Native, OneProperty, PartReader, Partial, Shape, Store,
+        ByEquality, ByOrder, ColumnLoad, IntoArg, Native, OneProperty, PartReader, Partial, Passed, Shape, Store,
         shape::{At, Fresh, Place, Root, Step},
     },
     sealed::{Sealed, sealed},
@@ -297,7 +297,7 @@ pub const fn key_column<E, T, const I: usize>(part: usize, read: PartReader<T>) 
     Column { name: "", load: ColumnLoad::Key(part, read), within: None, types: PhantomData }
 }
 
-type ArgOf<'a, T, S> = <S as Store<T>>::Arg<'a>;
+type ArgOf<'a, T, S> = Passed<'a, <S as Store<T>>::Arg>;
 
 impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
     fn compare(self, operator: Operator, value: ArgOf<'_, T, S>) -> Filter<E> {
@@ -372,13 +372,16 @@ impl<E, T, const I: usize, M, S: Store<T>, P> Column<E, T, I, M, S, P> {
 
     /// Sets the property in `Tables::patch`. A merge cannot remove a property, so an `Option` can only be set to a value;
     /// `Tables::update` can remove it.
-    pub fn set(self, value: ArgOf<'_, T, S>) -> Set<E>
+    ///
+    /// Takes text and bytes borrowed or owned: see [`IntoArg`].
+    pub fn set(self, value: impl IntoArg<S::Arg>) -> Set<E>
     where
         M: Settable + Certain,
         S::Shape: OneProperty,
     {
         let is_large = matches!(self.parts(), [_, next, ..] if next.continues);
-        Set { name: self.name(), value: S::arg_value(value).and_then(some), is_large, entity: PhantomData }
+        let value = value.pass(S::arg_value).and_then(some);
+        Set { name: self.name(), value, is_large, entity: PhantomData }
     }
 }
 
@@ -633,24 +636,32 @@ pub fn assignment<E>(set: Set<E>) -> (&'static str, Result<Value, PropertyProble
     (set.name, set.value, set.is_large)
 }
 
-/// What `Tables::patch` of `E` sets: a [`Set`], or an array, a `Vec` or an iterator of them.
+/// What `Tables::patch` of `E` sets: a [`Set`], an `Option` of one, or an array, a `Vec`, an iterator or a tuple of these.
+///
+/// `By` tells tuples from the others. The compiler finds it.
 #[diagnostic::on_unimplemented(
     message = "the closure of a patch returns what it sets, not `{Self}`",
     label = "the closure must return an array of what it sets",
     note = "a patch sets what its closure returns, in one array: `|post| [post.title.set(\"x\"), post.likes.set(1)]`, without \
             statements before it and without a semicolon",
-    note = "of `Option`s, those that are there: `[likes.map(|likes| post.likes.set(likes)), …].into_iter().flatten()`",
+    note = "sets that may be absent are `Option`s, in a tuple if others are there: \
+            `(post.title.set(\"x\"), likes.map(|likes| post.likes.set(likes)))`",
     note = "to change the entity as a value, use `tables.modify(T::key(…), |post| post.likes += 1)`"
 )]
-pub trait Sets<E> {
+pub trait Sets<E, By = EachOf> {
     #[doc(hidden)]
     fn into_sets(self) -> impl Iterator<Item = Set<E>>;
 }
 
+/// Sets one after the other: a set, an `Option`, an array or an iterator.
+pub enum EachOf {}
+/// The sets in a tuple.
+pub enum InTuple {}
+
 #[diagnostic::do_not_recommend]
-impl<E, I: IntoIterator<Item = Set<E>>> Sets<E> for I {
+impl<E, I: IntoIterator<Item: IntoIterator<Item = Set<E>>>> Sets<E> for I {
     fn into_sets(self) -> impl Iterator<Item = Set<E>> {
-        self.into_iter()
+        self.into_iter().flatten()
     }
 }
 
@@ -663,6 +674,24 @@ impl<E> IntoIterator for Set<E> {
         iter::once(self)
     }
 }
+
+macro_rules! tuples {
+    ($first:ident $($next:ident)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<SetOf, $first: Sets<SetOf>, $($next: Sets<SetOf>),*> Sets<SetOf, InTuple> for ($first, $($next,)*) {
+            #[allow(non_snake_case, reason = "the names of the types")]
+            fn into_sets(self) -> impl Iterator<Item = Set<SetOf>> {
+                let ($first, $($next,)*) = self;
+                $first.into_sets()$(.chain($next.into_sets()))*
+            }
+        }
+
+        tuples! { $($next)* }
+    };
+    () => {};
+}
+
+tuples! { A B C D E F G H I J K L }
 
 impl<E> Clone for Set<E> {
     fn clone(&self) -> Self {

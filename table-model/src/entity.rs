@@ -2,6 +2,7 @@
 
 mod carried;
 mod erased;
+mod set;
 mod version;
 
 use table_store::{
@@ -18,6 +19,7 @@ use crate::{
 
 pub use carried::{Carried, Unknown};
 pub use erased::{EntityInfo, WriteEntity, owner_part};
+pub use set::{EntitySet, VisitEntities};
 pub use version::{
     FromOlder, ReadEntity, StoredRow, VERSION, check_older, check_unread, check_version, newer_version, read_older,
     version_value,

@@ -23,10 +23,10 @@ mod sealed;
 mod valid;
 
 pub use column::{
-    Certain, Column, Filter, Filterable, Free, HasEquality, HasOrder, InKey, Indexed, IntoFilter, Nameable, Set, Sets,
-    Settable, Unfiltered,
+    Certain, Column, EachOf, Filter, Filterable, Free, HasEquality, HasOrder, InKey, InTuple, Indexed, IntoFilter,
+    Nameable, Set, Sets, Settable, Unfiltered,
 };
-pub use entity::{AllowScan, FromOlder, Shared, TableEntity};
+pub use entity::{AllowScan, EntitySet, FromOlder, Shared, TableEntity};
 pub use event::{EventChange, HasEvents};
 pub use indexable::{Each, Indexable};
 pub use key::KeyPart;
@@ -62,9 +62,9 @@ pub mod unstable {
     pub mod entity {
         pub use crate::entity::{
             Carried, EVENT_AT, EntityInfo, KIND, LoadedRow, LoadedRows, PENDING, ReadEntity, StoredRow, Unknown,
-            VERSION, WRITE_ID, WriteEntity, attempt, check_keys, check_older, check_unread, check_version,
-            element_keys, event_pointer, index_properties, is_kind, is_known, is_own, is_pending, keys, keys_in,
-            loaded_rows, newer_version, owner_part, properties, read_older, version_value,
+            VERSION, VisitEntities, WRITE_ID, WriteEntity, attempt, check_keys, check_older, check_unread,
+            check_version, element_keys, event_pointer, index_properties, is_kind, is_known, is_own, is_pending, keys,
+            keys_in, loaded_rows, newer_version, owner_part, properties, read_older, version_value,
         };
     }
 

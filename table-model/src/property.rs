@@ -1,5 +1,6 @@
 //! Properties: the fields that are stored in a row in addition to its keys.
 
+mod args;
 #[cfg(feature = "decimal")]
 mod decimal;
 mod json;
@@ -20,6 +21,7 @@ use crate::{
     layout::{Parts, PropertyInfo},
     sealed::{Sealed, sealed},
 };
+pub use args::{ByRef, ByValue, IntoArg, Passed, Passing};
 #[cfg(feature = "decimal")]
 pub use decimal::AsDecimal;
 pub use large::Large;
@@ -78,10 +80,8 @@ pub use table_store::error::PropertyProblem;
             returns has them"
 )]
 pub trait Property: Sized {
-    /// Type in which filters and patches take a newtype `T` of this type.
-    type Pass<'a, T: 'a>;
-    /// Type of an argument of filters and patches: text and bytes are borrowed, all other values are passed by value.
-    type Arg<'a>;
+    /// How filters and patches take a value: text and bytes [by reference](ByRef), all others [by value](ByValue).
+    type Arg: Passing;
     /// Presence of the property in rows: [`Always`] or, for an `Option`, [`Maybe`].
     type Presence;
     /// Comparisons that a filter may make: [`ByOrder`], [`ByEquality`] or [`Opaque`].
@@ -127,7 +127,7 @@ pub trait Property: Sized {
     ///
     /// # Errors
     /// Returns an error in the same cases as [`to_value`](Self::to_value).
-    fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
+    fn arg_value(arg: Passed<'_, Self::Arg>) -> Result<Option<Value>, PropertyProblem>;
 
     /// Does the same as [`from_value`](Self::from_value). Types that own text or bytes do it without a copy.
     #[doc(hidden)]
@@ -236,9 +236,8 @@ pub trait Present: Sealed {}
 impl Present for Always {}
 
 impl<T: Property<Presence: Present>> Property for Option<T> {
-    type Pass<'a, P: 'a> = T::Pass<'a, P>;
     // An argument is never `None`: a merge cannot remove a property, and no comparison finds a missing one.
-    type Arg<'a> = T::Arg<'a>;
+    type Arg = T::Arg;
     type Presence = Maybe;
     type Order = T::Order;
     type Shape = <T::Shape as Shape>::Optional;
@@ -264,7 +263,7 @@ impl<T: Property<Presence: Present>> Property for Option<T> {
         value.map(|value| T::from_value(Some(value))).transpose()
     }
 
-    fn arg_value(arg: T::Arg<'_>) -> Result<Option<Value>, PropertyProblem> {
+    fn arg_value(arg: Passed<'_, T::Arg>) -> Result<Option<Value>, PropertyProblem> {
         T::arg_value(arg)
     }
 
@@ -336,8 +335,7 @@ macro_rules! by_value {
     ($($(#[$hidden:meta])? $type:ty: $order:ty, $property:expr $(, in $range:expr)?, $write:expr, $read:expr;)*) => {$(
         $(#[$hidden])?
         impl Property for $type {
-            type Pass<'a, T: 'a> = T;
-            type Arg<'a> = $type;
+            type Arg = $crate::property::ByValue<$type>;
             type Presence = Always;
             type Order = $order;
             type Shape = $crate::property::Single;
@@ -435,8 +433,7 @@ macro_rules! borrowed {
     ($($(#[$hidden:meta])? $type:ty: $as:ty, $variant:ident, $order:ty;)*) => {$(
         $(#[$hidden])?
         impl Property for $type {
-            type Pass<'a, T: 'a> = &'a T;
-            type Arg<'a> = &'a $as;
+            type Arg = ByRef<$as>;
             type Presence = Always;
             type Order = $order;
             type Shape = $crate::property::Single;
@@ -512,8 +509,7 @@ impl<T> Property for Vec<T>
 where
     Self: Bytes,
 {
-    type Pass<'a, P: 'a> = &'a P;
-    type Arg<'a> = &'a [u8];
+    type Arg = ByRef<[u8]>;
     type Presence = Always;
     type Order = ByEquality;
     type Shape = Single;

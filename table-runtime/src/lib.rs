@@ -53,10 +53,11 @@
 //! | read | [queries](guide::queries), [pages](guide::paging) | [`Rows`], [`Point`], [`Projection`](derive@Projection), [`cost`], [`Explain`] |
 //! | write | [writes](guide::writing), [bulk loads](guide::bulk_loads) | [`Tables`]: all verbs; [`Transaction`], [`Bulk`] |
 //! | let entities expire, keep a bin | [expiry and the bin](guide::lifecycle) | [`Tables::sweep`], [`Tables::soft_delete`], [`Tables::restore`] |
+//! | let workers share jobs | [work queues](guide::work_queues) | [`Rows::lease`], [`Rows::hash_partition`] |
 //! | react to writes | [events](guide::events) | [`TableEntity`](derive@TableEntity): `events`; [`Tables::relay`], [`Tables::require_events`] |
-//! | answer with errors | [pages of a web API](guide::paging) | [`Error`], [`Error::status`] |
+//! | answer with errors | [pages of a web API](guide::paging) | [`Error`], [`Error::status`], [`axum`](mod@axum) |
 //! | change a struct that has rows | [changes](guide::changing_a_struct), [versions](guide::versions) | [`Tables::create`], [`Tables::backfill`], [`Tables::migrate`], [`assert_layout!`] |
-//! | keep a store healthy | [repair](guide::repair) | [`Tables::verify`], [`Tables::repair`] |
+//! | keep a store healthy | [repair](guide::repair) | [`Tables::verify`], [`Tables::repair`]; [`EntitySet`]: all entities by one call |
 //! | test | [tests](guide::testing) | [`testing`] |
 //! | run it | [production](guide::production) | [`backend::AzureBuilder`], [`Tables::health`], [`Tables::with_prefix`], [`Tables::with_slow_after`] |
 //! | look into a store, move its rows | [the command `tables`](guide::command) | [`inventory`], [`transfer`] |
@@ -71,6 +72,7 @@
 //! | `embedded` (default) | the embedded store, on redb: [`Tables::open`], [`Tables::in_memory`] |
 //! | `azure` | Azure Table storage, Azurite, Cosmos DB's Table API: [`Tables::connect`]; with account keys, shared access signatures, or credentials of `azure_core` 1.x, such as those of `azure_identity` |
 //! | `azure_data_tables` | requests through a pipeline of the Azure SDK 0.21, which is not maintained any more: for programs that have its policies or credentials; the module `backend::sdk` lists the advisories that come with it |
+//! | `axum` | answers of a web service on `axum` 0.8: the module `axum` |
 //! | `metrics` | metrics of the requests to the service, for the crate `metrics` |
 //! | `entra` | the same as `azure` |
 //! | `testing` | the module [`testing`]: backends that count, fail or wait, for tests of an application, and the contract of [`backend::Backend`] as test cases |
@@ -88,6 +90,8 @@ mod relay;
 mod tools;
 mod write;
 
+#[cfg(feature = "axum")]
+pub mod axum;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 #[cfg(feature = "testing")]
@@ -106,7 +110,7 @@ pub use filter::Filter;
 pub use query::{BoxedRows, Copied, EntityGroup, Explain, PageOf, Point, Projection, Query, Rows};
 pub use table_derive::{EntityGroup, KeyPart, Projection, Property, TableEntity};
 #[doc(inline)]
-pub use table_model::{KeyPart, Layout, Property, TableEntity};
+pub use table_model::{EntitySet, KeyPart, Layout, Property, TableEntity};
 #[doc(inline)]
 pub use table_store::{ETag, Error, Guid, Result, Ticks, Value};
 pub use write::{bulk::Bulk, transaction::Transaction};
@@ -155,7 +159,7 @@ pub mod layout {
 /// of columns.
 pub mod filter {
     #[doc(inline)]
-    pub use table_model::{Column, Filter, IntoFilter, Set, Sets};
+    pub use table_model::{Column, Filter, IntoFilter, Set, Sets, property::IntoArg};
     #[doc(inline)]
     pub use table_store::{Condition, Operator};
 }
@@ -185,6 +189,7 @@ pub mod jobs {
             Backfill, Backfilled, Comparing, DeleteAll, Discarding, Finding, Job, JobKind, OfPartitions, Progress,
             Rehearsable, Repair, Repaired, Resumable, Sharded, Sweep, Swept, Verified, VerifiedSample, Verify,
         },
+        sets::OfEntities,
     };
 }
 
@@ -240,10 +245,10 @@ pub mod backend {
 pub mod types {
     pub use crate::{
         query::{
-            Access, AnyAccess, Borrowed, BorrowsFromRows, Bounds, Complete, Done, Entities, HasPart, Keyed, Lacks,
-            Lookup, OneEntity, Opened, OwnKey, OwnedView, Part, PartitionOrder, PointKey, PrefixAccess, Primary, Rest,
-            ReturnsNothing, ReturnsNothingOfRow, SameAs, Selectable, SkipUnreadable, Sorted, Spread, Unique, Unopened,
-            View,
+            Access, AnyAccess, Borrowed, BorrowsFromRows, Bounds, Complete, Done, Entities, HasEntity, HasPart,
+            HashPartitioned, InHashPartition, Keyed, Lacks, Lookup, OneEntity, Opened, OwnKey, OwnedView, Part,
+            PartitionOrder, PointKey, PrefixAccess, Primary, Rest, ReturnsNothing, ReturnsNothingOfRow, SameAs,
+            Selectable, SkipUnreadable, Sorted, Spread, Unique, Unopened, View, WithoutETag,
         },
         write::{
             bin::ToBin,
@@ -257,8 +262,8 @@ pub mod types {
         AllowScan, Certain, Each, Filterable, Free, FromOlder, HasBin, HasEquality, HasEvents, HasOrder, InKey,
         Indexable, Indexed, Nameable, Settable, Shared, SoftDelete, Sweepable, Unfiltered,
         property::{
-            Bytes, Defaulted, DisplayText, Json, Native, NoValue, OneProperty, OptionText, Partial, Present, Shape,
-            Single, SkippedField, Store,
+            ByRef, ByValue, Bytes, Defaulted, DisplayText, Json, Native, NoValue, OneProperty, OptionText, Partial,
+            Passing, Present, Shape, Single, SkippedField, Store,
             shape::{In, OptionOf, Root},
         },
     };
@@ -288,7 +293,10 @@ pub mod __private {
     };
 
     pub use crate::{
-        admin::{assert_layout::assert_layouts, slices::Sliced},
+        admin::{
+            assert_layout::{assert_layouts, assert_layouts_of},
+            slices::Sliced,
+        },
         client::stored::{Stored, StoredState},
         query::{
             Access, Borrowed, BorrowsFromRows, Bounds, Copied, Done, EntityGroup, Keyed, Lookup, Opened, OwnedView,
@@ -311,8 +319,8 @@ pub mod __private {
             Scale, Separated, Time, Uppercase, kind,
         },
         property::{
-            Always, ByEquality, Defaulted, DisplayText, Fields, Json, Large, Maybe, Native, NoValue, Opaque,
-            OptionText, Partial, PropertyProblem, Scaled, Shape, Single, Store, large, nested,
+            Always, ByEquality, ByValue, Defaulted, DisplayText, Fields, Json, Large, Maybe, Native, NoValue, Opaque,
+            OptionText, Partial, Passed, Passing, PropertyProblem, Scaled, Shape, Single, Store, large, nested,
             shape::{At, Fresh, HasPresence, In, IsAlways, OptionOf, Place, Root, Step, reached},
         },
         unstable::{

@@ -5,6 +5,8 @@
 
 #![allow(unreachable_pub, reason = "items of private folders are `pub`: what is exported is in this file")]
 
+#[cfg(feature = "axum")]
+pub mod axum;
 pub mod backend;
 pub mod error;
 mod filter;
@@ -51,6 +53,9 @@ pub mod unstable {
     pub mod row_json;
 
     pub use progress::ScanProgress;
+
+    #[cfg(feature = "axum")]
+    pub use crate::axum::json as json_answer;
 
     pub use crate::{
         error::problem::{After, one_of},

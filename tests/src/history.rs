@@ -150,6 +150,11 @@ impl History {
                     let changed = old.map(|old| change.of(old));
                     Fields { likes: new.likes, extra: new.extra, ..*put } == new || changed == Some(new)
                 }
+                (Effect::PutIfAbsent(put), Some(new)) if old.is_none() || has_expired => {
+                    // Nothing is kept of an entity that has expired.
+                    let extra = if old.is_none() { new.extra } else { 0 };
+                    Fields { likes: new.likes, extra, ..*put } == new
+                }
                 // No change of another writer is lost.
                 (Effect::Changed(..) | Effect::ChangedOrPut(..), Some(new)) => {
                     effect.key() == key && effect.written(old) == Some(new)
@@ -236,6 +241,14 @@ impl History {
                 let was_missing = || self.moments(this).any(|moment| moment.visible(this.effects[0].key()).is_none());
                 ensure!(made.is_some() || modified.is_none() && was_missing(), "{gave}, which was never true");
             }
+            Outcome::Got(got, is_new) => {
+                let gave = format!("{:?} gave {got:?}, {is_new}", this.act);
+                let stored = this.made[0].map(|made| self.states[made].get(&got.key()).map(|fields| fields.known()));
+                ensure!(*is_new == stored.is_some(), "{gave}, and stored {stored:?}");
+                let is_same = |fields: Option<&Fields>| fields.is_some_and(|fields| fields.known() == *got);
+                let was_there = || self.moments(this).any(|moment| is_same(moment.visible(this.effects[0].key())));
+                ensure!(stored.map_or_else(was_there, |stored| stored == Some(*got)), "{gave}, which was never true");
+            }
             // The entities that it could not remove are none of its effects.
             Outcome::Failed(Error::Bulk(bulk)) if matches!(this.act, Act::Sweep) => {
                 for failure in &bulk.failures {
@@ -290,6 +303,7 @@ impl History {
                 | Effect::Over(_)
                 | Effect::Changed(..)
                 | Effect::ChangedOrPut(..)
+                | Effect::PutIfAbsent(_)
                 | Effect::InBin(..) => false,
             };
             operation.made[*at].is_some() || is_hidden
@@ -314,7 +328,11 @@ impl History {
             ensure!(made.is_none(), "{failure}, and {:?} happened all the same", operation.effects[*at]);
         }
         let mut moments = self.moments(operation);
+        let gets = matches!(operation.act, Act::GetOrInsert(_));
         let is_true = match error {
+            // It returns an entity that readers see, and requires no version.
+            Error::AlreadyExists(row) if gets && !row.is_in_bin() => false,
+            Error::ConditionNotMet(_) | Error::NotFound(_) if gets => false,
             Error::AlreadyExists(row) => {
                 let key = key_of(row).context("a key")?;
                 moments.any(|moment| moment.present(key).is_some_and(|fields| fields.in_bin == row.is_in_bin()))

@@ -34,6 +34,8 @@ pub enum Act {
     Modify(Key, Change),
     /// Changes an entity, or inserts this one.
     ModifyOrInsert(Fields, Change),
+    /// Inserts an entity, unless there is one with its key.
+    GetOrInsert(Fields),
     /// Sets the likes.
     Patch(Key, u32),
     /// Sets the likes of the version that the task keeps, or that it reads first.
@@ -195,7 +197,8 @@ impl Writer<'_> {
             0..45 => self.write::<S>(key),
             45..49 => Act::Modify(key, self.change::<S>(key)),
             49..52 => Act::ModifyOrInsert(self.fields::<S>(key), self.change::<S>(key)),
-            52..60 => Act::Read(key),
+            52..55 => Act::GetOrInsert(self.fields::<S>(key)),
+            55..60 => Act::Read(key),
             60..72 if self.random.chance(60) => self.transaction::<S>(key.0),
             60..64 => {
                 let keys = self.many();
@@ -245,6 +248,8 @@ pub enum Effect {
     Changed(Key, Change),
     /// The entity is changed, or all fields of this one are written.
     ChangedOrPut(Fields, Change),
+    /// All fields of the entity are written, if there is none.
+    PutIfAbsent(Fields),
     /// All fields of the entity are written, and what the entity does not know is kept.
     Over(Fields),
     /// The likes of the entity are set.
@@ -261,7 +266,9 @@ impl Effect {
     /// Returns the entity's key.
     pub const fn key(&self) -> Key {
         match self {
-            Self::Put(fields) | Self::Over(fields) | Self::ChangedOrPut(fields, _) => fields.key(),
+            Self::Put(fields) | Self::Over(fields) | Self::ChangedOrPut(fields, _) | Self::PutIfAbsent(fields) => {
+                fields.key()
+            }
             Self::Changed(key, _)
             | Self::Likes(key, _)
             | Self::Extra(key, _)
@@ -273,11 +280,12 @@ impl Effect {
     /// Returns the fields that it writes if this is the present entity; `None` if it writes some of the fields or none.
     pub fn written(&self, old: Option<&Fields>) -> Option<Fields> {
         match (self, old) {
-            (Self::Put(fields) | Self::Over(fields), _) | (Self::ChangedOrPut(fields, _), None) => Some(*fields),
+            (Self::Put(fields) | Self::Over(fields), _)
+            | (Self::ChangedOrPut(fields, _) | Self::PutIfAbsent(fields), None) => Some(*fields),
             (Self::Changed(_, change) | Self::ChangedOrPut(_, change), Some(old)) => Some(change.of(old)),
-            (Self::Changed(..), None) | (Self::Likes(..) | Self::Extra(..) | Self::InBin(..) | Self::Deleted(_), _) => {
-                None
-            }
+            (Self::Changed(..), None)
+            | (Self::PutIfAbsent(_), Some(_))
+            | (Self::Likes(..) | Self::Extra(..) | Self::InBin(..) | Self::Deleted(_), _) => None,
         }
     }
 }
@@ -293,6 +301,8 @@ pub enum Outcome {
     Swept(usize),
     /// `modify` returned the stored entity, or that there is none.
     Modified(Option<Fields>),
+    /// `get_or_insert` returned the stored entity, and whether it is the new one.
+    Got(Fields, bool),
     /// No effect happened.
     Failed(Error),
     /// Failures by position in the input, and the number of missing entities.
@@ -404,6 +414,7 @@ impl<S: Subject> Ready<S> {
             Self::Other(Act::InsertAll(all) | Act::UpsertAll(all)) => all.iter().copied().map(Effect::Put).collect(),
             Self::Other(Act::Modify(key, change)) => vec![Effect::Changed(*key, change.clone())],
             Self::Other(Act::ModifyOrInsert(fields, change)) => vec![Effect::ChangedOrPut(*fields, change.clone())],
+            Self::Other(Act::GetOrInsert(fields)) => vec![Effect::PutIfAbsent(*fields)],
             Self::Other(Act::SoftDelete(key)) => vec![Effect::InBin(*key, true)],
             Self::Other(Act::Restore(key)) => vec![Effect::InBin(*key, false)],
             Self::Other(Act::RemoveAll(keys)) => keys.iter().copied().map(Effect::Deleted).collect(),
@@ -492,6 +503,10 @@ async fn other<S: Subject>(tables: &Tables, act: &Act) -> Result<Outcome> {
         Act::ModifyOrInsert(fields, change) => {
             let modified = tables.modify_or_insert(&S::new(fields), changed(change)).await?;
             Outcome::Modified(Some(modified.fields()))
+        }
+        Act::GetOrInsert(fields) => {
+            let (stored, is_new) = tables.get_or_insert(&S::new(fields)).await?;
+            Outcome::Got(stored.fields(), is_new)
         }
         Act::InsertAll(all) => bulk(tables.insert_all(entities(all)).await)?,
         // Also the verbs that take results.

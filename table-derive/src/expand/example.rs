@@ -145,6 +145,7 @@ fn part(kind: &Kind, encoding: &Encoding) -> Option<(String, bool)> {
         (Kind::Decimal, Encoding::Scale(places, inner)) => decimal(*places, inner)?,
         (Kind::Bool, Encoding::Plain) => ("1".to_owned(), true),
         (Kind::Id, Encoding::Plain) => ("3f2504e0-4f89-41d3-9a0c-0305e82c3301".to_owned(), true),
+        (Kind::Id, Encoding::Reverse(_)) => ("c0dafb1f-b076-be2c-65f3-fcfa17d3ccfe".to_owned(), true),
         (Kind::Instant, Encoding::Time) => (format!("{NOON:019}"), true),
         (Kind::Instant, Encoding::ReverseTime) => (format!("{:019}", MAX_TICKS - NOON), true),
         (Kind::Date, Encoding::Plain) => ("2010-05-28".to_owned(), true),

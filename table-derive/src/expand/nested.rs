@@ -303,8 +303,7 @@ fn property(ident: &Ident, columns: &Ident, constants: &Constants, body: Body) -
         }
         #[automatically_derived]
         impl #t::Property for #ident {
-            type Pass<'a, T: 'a> = T;
-            type Arg<'a> = #t::NoValue;
+            type Arg = #t::ByValue<#t::NoValue>;
             type Presence = <#t::IsAlways<{ #t::nested::is_always(#all) }> as #t::HasPresence>::Presence;
             type Order = #t::Opaque;
             type Shape = Self;
@@ -321,7 +320,7 @@ fn property(ident: &Ident, columns: &Ident, constants: &Constants, body: Body) -
             fn from_value(_: #t::Option<#t::ValueRef<'_>>) -> #t::Result<Self, #t::PropertyProblem> {
                 #t::nested::several()
             }
-            fn arg_value(arg: Self::Arg<'_>) -> #t::Result<#t::Option<#t::Value>, #t::PropertyProblem> {
+            fn arg_value(arg: #t::NoValue) -> #t::Result<#t::Option<#t::Value>, #t::PropertyProblem> {
                 arg.arg_value()
             }
             #[inline]

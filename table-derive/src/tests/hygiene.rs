@@ -72,7 +72,7 @@ fn code_of_a_nested_type_names_only_its_types_and_absolute_paths() {
     );
     assert_eq!(
         names(crate::property(&nested)),
-        "Arg Column Columns From Inner Optional Order Outer OuterColumns Pass Place Presence Self Shape T To Value"
+        "Arg Column Columns From Inner Optional Order Outer OuterColumns Place Presence Self Shape To Value"
     );
     let nested: syn::DeriveInput = parse_quote!(
         enum Outer {
@@ -83,7 +83,7 @@ fn code_of_a_nested_type_names_only_its_types_and_absolute_paths() {
     );
     assert_eq!(
         names(crate::property(&nested)),
-        "Arg Column Columns From Inner Optional Order Outer OuterColumns OuterColumnsTwo Pass Place Presence Self Shape T To Value"
+        "Arg Column Columns From Inner Optional Order Outer OuterColumns OuterColumnsTwo Place Presence Self Shape To Value"
     );
 }
 
@@ -93,7 +93,7 @@ fn code_of_a_wrapper_names_only_its_types_and_absolute_paths() {
         struct Wrapper(Inner);
     );
     assert_eq!(names(crate::key_part(&wrapper)), "Arg Inner Kind Self Wrapper");
-    assert_eq!(names(crate::property(&wrapper)), "Arg Inner Order Pass Presence Self Shape T Wrapper");
+    assert_eq!(names(crate::property(&wrapper)), "Arg Inner Order Presence Self Shape Wrapper");
     let wrapper: syn::DeriveInput = parse_quote!(
         enum Wrapper {
             Variant,
@@ -101,7 +101,7 @@ fn code_of_a_wrapper_names_only_its_types_and_absolute_paths() {
         }
     );
     assert_eq!(names(crate::key_part(&wrapper)), "Arg Kind Self Wrapper");
-    assert_eq!(names(crate::property(&wrapper)), "Arg Order Pass Presence Self Shape T Wrapper");
+    assert_eq!(names(crate::property(&wrapper)), "Arg Order Presence Self Shape Wrapper");
 }
 
 #[test]

@@ -29,8 +29,8 @@ pub struct Raw;
 pub struct Scale<const PLACES: u32, Of = Plain>(PhantomData<Of>);
 /// An integer of `N` digits. A value that does not fit is an error.
 pub struct Pad<const N: usize>;
-/// Descending order. An unsigned integer is written as MAX − v, a signed one as `!v`, and a date as the nine's
-/// complement of each digit.
+/// Descending order. An unsigned integer is written as MAX − v, a signed one as `!v`, a date as the nine's
+/// complement of each digit, and a GUID as 15 − d for each digit d.
 pub struct Reverse<Of = Plain>(PhantomData<Of>);
 /// 19 digits of .NET ticks, rounded down: oldest first.
 pub struct Time;
@@ -79,8 +79,8 @@ pub fn escape(layout: &LayoutInfo, last: bool) -> Escape {
     message = "the encoding `{Self}` does not fit this key part",
     label = "not an encoding of the field's type",
     note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `scale` for decimals, `pad` for integers and \
-            decimals, `reverse` for integers, decimals and dates, `time` and `reverse_time` for times, `hash` for all of \
-            them",
+            decimals, `reverse` for integers, decimals, dates and GUIDs, `time` and `reverse_time` for times, `hash` for \
+            all of them",
     note = "a decimal in a key needs `scale = 2`, the number of places that the key holds, because 1.5 and 1.50 are equal \
             numbers"
 )]
@@ -129,8 +129,8 @@ pub trait PartSink: SealedSink {
     message = "the encoding `{Self}` does not fit `{T}`",
     label = "not an encoding of `{T}`",
     note = "`lowercase`, `uppercase`, `first` and `raw` are for text, `scale` for decimals, `pad` for integers and \
-            decimals, `reverse` for integers, decimals and dates, `time` and `reverse_time` for times, `hash` for all of \
-            them",
+            decimals, `reverse` for integers, decimals, dates and GUIDs, `time` and `reverse_time` for times, `hash` for \
+            all of them",
     note = "a decimal in a key needs `scale = 2`, the number of places that the key holds, because 1.5 and 1.50 are equal \
             numbers"
 )]
@@ -342,6 +342,7 @@ ranged! {
     Reverse<Pad<N>>: kind::Integer<T>, [T: super::IntegerType, const N: usize];
     Scale<PLACES, Of>: kind::Decimal, [const PLACES: u32, Of: Ordered<kind::Integer<Unscaled>>];
     Plain: kind::Id, [];
+    Reverse<Plain>: kind::Id, [];
     Plain: kind::Instant, [];
     Time: kind::Instant, [];
     ReverseTime: kind::Instant, [];

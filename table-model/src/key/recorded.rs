@@ -46,6 +46,9 @@ impl Encoding {
             // A folded or cut character is a text.
             "character" if !self.is_lossy() => <Plain as Decode<kind::Character>>::read(part, escape).map(String::from),
             "text" | "name" | "character" => Ok(<Plain as Decode<kind::Text>>::read(part, escape)?.into_owned()),
+            "guid" if self.is_reverse => {
+                <Reverse<Plain> as Decode<kind::Id>>::read(part, escape).map(|guid| guid.to_string())
+            }
             "guid" => <Plain as Decode<kind::Id>>::read(part, escape).map(|guid| guid.to_string()),
             "bool" => <Plain as Decode<kind::Bool>>::read(part, escape).map(|value| value.to_string()),
             "time" if self.is_reverse_time => {
@@ -98,7 +101,11 @@ impl Encoding {
             }
             "guid" => {
                 let guid: Guid = <kind::Id as Kind>::load(value)?;
-                <Plain as Encode<kind::Id>>::write(guid, escape, out)
+                if self.is_reverse {
+                    <Reverse<Plain> as Encode<kind::Id>>::write(guid, escape, out)
+                } else {
+                    <Plain as Encode<kind::Id>>::write(guid, escape, out)
+                }
             }
             "bool" => <Plain as Encode<kind::Bool>>::write(<kind::Bool as Kind>::load(value)?, escape, out),
             "time" => {
@@ -186,6 +193,13 @@ mod tests {
             ("time", "reverse_time", time, "2534023007999999999", "1970-01-01T00:00:00.0000000Z"),
             ("date", "reverse", text("2010-05-28"), "7989-94-71", "2010-05-28"),
             ("guid", "plain", ValueRef::Guid(Guid::default()), "00000000-0000-0000-0000-000000000000", ""),
+            (
+                "guid",
+                "reverse",
+                ValueRef::Guid(Guid::from_bytes(0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF_u128.to_be_bytes())),
+                "ffeeddcc-bbaa-9988-7766-554433221100",
+                "00112233-4455-6677-8899-aabbccddeeff",
+            ),
         ] {
             let recorded = Encoding::parse(encoding);
             let mut written = KeyBuffer::new();
@@ -199,6 +213,8 @@ mod tests {
             ("u32", "pad = 3", "0007"),
             ("text", "plain", "a~zz"),
             ("guid", "plain", "x"),
+            ("guid", "reverse", "FFFFFFFF-ffff-ffff-ffff-ffffffffffff"),
+            ("guid", "reverse", "ffffffffffffffffffffffffffffffff"),
             ("text", "hash = 16", "16"),
             ("text", "hash = 16", "5"),
             ("time", "time", "9999999999999999999"),

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use table_store::{Guid, Ticks, error::KeyProblem};
 
 use super::{
-    Decode, Encode, Escape, KeyBuffer, Ordered, Plain, ReverseTime, Time,
+    Decode, Encode, Escape, KeyBuffer, Ordered, Plain, Reverse, ReverseTime, Time,
     integer::{read_u64, write_u64},
     kind,
 };
@@ -147,6 +147,30 @@ impl Decode<kind::Id> for Plain {
 }
 
 impl Ordered<kind::Id> for Plain {}
+
+/// Returns the GUID with 15 − d for each digit d. The function is its own inverse.
+fn complement(guid: Guid) -> Guid {
+    Guid::from_bytes(guid.as_bytes().map(|byte| !byte))
+}
+
+impl Encode<kind::Id> for Reverse<Plain> {
+    const SELF_DELIMITING: bool = true;
+
+    #[inline]
+    fn write(value: Guid, escape: Escape, out: &mut KeyBuffer) -> Result<(), KeyProblem> {
+        <Plain as Encode<kind::Id>>::write(complement(value), escape, out)
+    }
+}
+
+impl Decode<kind::Id> for Reverse<Plain> {
+    fn read<'a>(text: &'a str, escape: Escape) -> Result<Guid, KeyProblem> {
+        <Plain as Decode<kind::Id>>::read(text, escape).map(complement)
+    }
+}
+
+impl Ordered<kind::Id> for Reverse<Plain> {
+    const DESCENDING: bool = true;
+}
 
 #[diagnostic::do_not_recommend]
 impl<T> SliceBy<T> for kind::Instant {}

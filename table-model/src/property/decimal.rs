@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 use table_store::{Properties, PropertyType, Value, ValueRef, error::PropertyProblem, unstable::PropertyName};
 
 use super::{
-    Always, ByEquality, ByOrder, Property, Scaled, Single, Store, found, integer,
+    Always, ByEquality, ByOrder, ByValue, Property, Scaled, Single, Store, found, integer,
     texts::{texts, unread},
 };
 use crate::key::KeyPart;
@@ -65,7 +65,7 @@ impl AsDecimal for Option<Decimal> {
 }
 
 impl<T: AsDecimal, const PLACES: u32> Store<T> for Scaled<PLACES> {
-    type Arg<'a> = Decimal;
+    type Arg = ByValue<Decimal>;
     type Order = ByOrder;
     type Shape = Single;
 

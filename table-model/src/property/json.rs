@@ -10,7 +10,7 @@ use serde::{
 use serde_json::Error;
 use table_store::{Properties, PropertyType, Value, ValueRef, error::PropertyProblem, unstable::PropertyName};
 
-use super::{AsJson, Json, Opaque, Single, Store, found};
+use super::{AsJson, ByValue, Json, Opaque, Single, Store, found};
 
 /// The JSON of `None` and `()`, which are stored as no property.
 const NULL: &str = "null";
@@ -18,7 +18,7 @@ const NULL: &str = "null";
 const DEPTH: usize = 127;
 
 impl<T: AsJson> Store<T> for Json {
-    type Arg<'a> = T;
+    type Arg = ByValue<T>;
     // An `Option` writes no property for `None`.
     type Order = Opaque;
     type Shape = Single;

@@ -11,7 +11,7 @@ use table_store::{
 };
 
 use super::{
-    AsJson, Json, Native, Opaque, Property, Single, Store, found, integer, json::json, nested, store::as_read,
+    AsJson, Json, Native, Opaque, Passed, Property, Single, Store, found, integer, json::json, nested, store::as_read,
 };
 use crate::{
     codec::{EntityReader, PropertyWriter},
@@ -77,7 +77,7 @@ impl<T: AsJson> Long<T> for Json {
 }
 
 impl<T, S: Long<T>> Store<T> for Large<S> {
-    type Arg<'a> = S::Arg<'a>;
+    type Arg = S::Arg;
     type Order = Opaque;
     // A patch sets the value as if it were one property.
     type Shape = Single;
@@ -122,7 +122,7 @@ impl<T, S: Long<T>> Store<T> for Large<S> {
         nested::several()
     }
 
-    fn arg_value(arg: S::Arg<'_>) -> std::result::Result<Option<Value>, PropertyProblem> {
+    fn arg_value(arg: Passed<'_, S::Arg>) -> std::result::Result<Option<Value>, PropertyProblem> {
         S::arg_value(arg)
     }
 }

@@ -10,7 +10,7 @@ use table_store::{
 };
 
 use super::{
-    ByEquality, ColumnLoad, Property, found,
+    ByEquality, ByValue, ColumnLoad, Passed, Passing, Property, found,
     nested::{self, name_of},
     shape::{Shape, Single},
 };
@@ -28,8 +28,8 @@ use crate::{
             `rust_decimal::Decimal`"
 )]
 pub trait Store<T>: Sized + Sealed<T> {
-    /// Type of an argument of filters and patches.
-    type Arg<'a>;
+    /// How filters and patches take a value.
+    type Arg: Passing;
     /// Comparisons that a filter may make: [`ByOrder`](super::ByOrder), [`ByEquality`] or [`Opaque`](super::Opaque).
     type Order;
     /// Columns of the field's own properties.
@@ -118,7 +118,7 @@ pub trait Store<T>: Sized + Sealed<T> {
     ///
     /// # Errors
     /// Returns an error in the same cases as [`write`](Self::write).
-    fn arg_value(arg: Self::Arg<'_>) -> Result<Option<Value>, PropertyProblem>;
+    fn arg_value(arg: Passed<'_, Self::Arg>) -> Result<Option<Value>, PropertyProblem>;
 }
 
 /// Returns the properties as which a field is written that is read from these; `None` if it cannot be read.
@@ -164,7 +164,7 @@ impl<T, S> Sealed<T> for Defaulted<S> {}
 impl<T, const PLACES: u32> Sealed<T> for Scaled<PLACES> {}
 
 impl<T: Property> Store<T> for Native {
-    type Arg<'a> = T::Arg<'a>;
+    type Arg = T::Arg;
     type Order = T::Order;
     type Shape = T::Shape;
 
@@ -201,7 +201,7 @@ impl<T: Property> Store<T> for Native {
         T::from_value(value)
     }
 
-    fn arg_value(arg: T::Arg<'_>) -> Result<Option<Value>, PropertyProblem> {
+    fn arg_value(arg: Passed<'_, T::Arg>) -> Result<Option<Value>, PropertyProblem> {
         T::arg_value(arg)
     }
 }
@@ -232,7 +232,7 @@ pub trait AsJson: Serialize + DeserializeOwned {}
 impl<T: Serialize + DeserializeOwned> AsJson for T {}
 
 impl<T: AsText> Store<T> for DisplayText {
-    type Arg<'a> = T;
+    type Arg = ByValue<T>;
     type Order = ByEquality;
     type Shape = Single;
 
@@ -260,7 +260,7 @@ impl<T: AsText> Store<T> for DisplayText {
 }
 
 impl<T: AsText> Store<Option<T>> for OptionText {
-    type Arg<'a> = T;
+    type Arg = ByValue<T>;
     type Order = ByEquality;
     type Shape = Single;
 
@@ -293,7 +293,7 @@ pub trait HasDefault: Default {}
 impl<T: Default> HasDefault for T {}
 
 impl<T: HasDefault, S: Store<T>> Store<T> for Defaulted<S> {
-    type Arg<'a> = S::Arg<'a>;
+    type Arg = S::Arg;
     type Order = S::Order;
     type Shape = <S::Shape as Shape>::Optional;
 
@@ -340,7 +340,7 @@ impl<T: HasDefault, S: Store<T>> Store<T> for Defaulted<S> {
         if value.is_none() { Ok(T::default()) } else { S::read(value) }
     }
 
-    fn arg_value(arg: S::Arg<'_>) -> Result<Option<Value>, PropertyProblem> {
+    fn arg_value(arg: Passed<'_, S::Arg>) -> Result<Option<Value>, PropertyProblem> {
         S::arg_value(arg)
     }
 }

@@ -17,8 +17,7 @@ macro_rules! texts {
     ($($(#[$hidden:meta])? $type:ty: $order:ty, $property:expr, $what:literal, $write:expr, $read:expr;)*) => {$(
         $(#[$hidden])?
         impl Property for $type {
-            type Pass<'a, T: 'a> = T;
-            type Arg<'a> = $type;
+            type Arg = $crate::property::ByValue<$type>;
             type Presence = Always;
             type Order = $order;
             type Shape = $crate::property::Single;

@@ -1,11 +1,18 @@
 //! `assert_layout!`: compares the layouts of entities with those that files hold.
 
-use std::{collections::BTreeMap, env, fmt::Write, fs, io, path::Path};
+use std::{
+    collections::BTreeMap,
+    env,
+    fmt::Write,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 use table_model::{
-    Layout, LayoutInfo,
+    EntitySet, Layout, LayoutInfo, TableEntity,
+    unstable::entity::VisitEntities,
     unstable::layout::{Aspect, Baseline, LayoutChange, ReadLayout, TypeEffect, diff, is_in_key, with_properties},
 };
 use table_store::PropertyType;
@@ -55,6 +62,58 @@ macro_rules! assert_layout {
             )),+],
         )
     };
+}
+
+/// Asserts that all entities of a [set](crate::EntitySet) are stored as the files in a folder describe: that of an entity has its
+/// name in the catalog, such as `Post.json`. Otherwise it does the same as [`assert_layout!`](crate::assert_layout).
+///
+/// ```
+/// # use table_runtime::TableEntity;
+/// # #[derive(TableEntity)]
+/// # struct Post { #[partition_key] author: String, #[row_key] number: u32 }
+/// # #[derive(TableEntity)]
+/// # struct Author { #[partition_key] #[row_key] name: String }
+/// type Blog = (Post, Author);
+///
+/// // In a test:
+/// # if false {
+/// table_runtime::assert_layouts!(Blog, "layouts/");
+/// # }
+/// ```
+///
+/// # Panics
+/// Panics as [`assert_layout!`](crate::assert_layout) does.
+#[macro_export]
+macro_rules! assert_layouts {
+    ($set:ty, $folder:expr $(,)?) => {
+        $crate::__private::assert_layouts_of::<$set>(
+            ::core::env!("CARGO_MANIFEST_DIR"),
+            ::core::convert::AsRef::<::std::path::Path>::as_ref($folder),
+        )
+    };
+}
+
+/// Compares the layouts of a set with those in a folder of the package in `package`.
+///
+/// # Panics
+/// Panics as [`assert_layouts`] does.
+#[track_caller]
+pub fn assert_layouts_of<S: EntitySet>(package: &str, folder: &Path) {
+    let mut layouts = Layouts::default();
+    S::visit(&mut layouts);
+    let paths: Vec<_> = layouts.0.iter().map(|layout| folder.join(format!("{}.json", layout.entity))).collect();
+    let layouts: Vec<_> = layouts.0.into_iter().zip(paths.iter().map(PathBuf::as_path)).collect();
+    assert_layouts(package, &layouts);
+}
+
+/// The layouts of the entities of a set.
+#[derive(Default)]
+struct Layouts(Vec<Layout>);
+
+impl VisitEntities for Layouts {
+    fn entity<E: TableEntity>(&mut self) {
+        self.0.push(E::layout());
+    }
 }
 
 /// Compares layouts with those in files of the package in `folder`.

@@ -184,11 +184,11 @@ impl Tables {
     ///   [prefix](Self::with_prefix); [`Error::TableBeingDeleted`] if the table is being deleted, by the service or by
     ///   [`drop_moved`](Self::drop_moved); [`Error::NewerCatalog`]; and the errors of the store.
     pub fn create<E: TableEntity>(&self) -> Create {
-        self.create_schema(Schema::of::<E>())
+        self.create_schemas(vec![Schema::of::<E>()])
     }
 
-    pub(crate) fn create_schema(&self, schema: Schema) -> Create {
-        Create { tables: self.clone(), schemas: vec![schema], options: Options::default(), running: None }
+    pub(crate) fn create_schemas(&self, schemas: Vec<Schema>) -> Create {
+        Create { tables: self.clone(), schemas, options: Options::default(), running: None }
     }
 }
 
@@ -321,7 +321,7 @@ impl Tables {
                 if starts.is_some() {
                     return Err(index_dropped(schema, layout));
                 }
-                self.create_schema(schema).await?;
+                self.create_schemas(vec![schema]).await?;
                 continue;
             };
             // A program without the index has begun while this backfill waited.

@@ -63,7 +63,7 @@ impl Tables {
             let primary = catalog.primary(&schema.own_id());
             let primary = primary.filter(|primary| primary.facts.events.is_some() && primary.state == State::Ready);
             let Some(mut primary) = primary.map(ReadRecord::to_stored) else {
-                self.create_schema(schema).await?;
+                self.create_schemas(vec![schema]).await?;
                 continue;
             };
             let mut facts = primary.facts();

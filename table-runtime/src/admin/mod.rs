@@ -8,4 +8,5 @@ pub mod health;
 pub mod jobs;
 pub mod migrate;
 pub mod scan;
+pub mod sets;
 pub mod slices;

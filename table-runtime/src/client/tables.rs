@@ -13,6 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use table_model::key::{KeyPart, kind};
 use table_store::{
     ETag,
     backend::Backend,
@@ -43,6 +44,7 @@ pub(crate) use self::{
 /// | verb | writes |
 /// |---|---|
 /// | [`insert(&post)`](Self::insert) | a new row; an existing one is an error |
+/// | [`get_or_insert(&post)`](Self::get_or_insert) | a new row; an existing one is returned as it is |
 /// | [`upsert(&post)`](Self::upsert) | the row, new or in place of the old one, with everything in it |
 /// | [`merge(&post)`](Self::merge) | the row, new or over the old one, whose properties that the struct does not know are kept |
 /// | [`update(&mut stored)`](Self::update) | the whole row, if nobody changed it in the meantime; properties that the struct does not know are kept |
@@ -54,6 +56,7 @@ pub(crate) use self::{
 /// | [`transaction()`](Self::transaction) | any of these but `modify`, for entities of one partition and table, all or nothing |
 /// | [`insert_all`](Self::insert_all), [`upsert_all`](Self::upsert_all), [`remove_all`](Self::remove_all) | any number of entities, in concurrent transactions |
 /// | [`Post::by_key("x").delete_all(&tables)`](crate::Rows::delete_all), [`delete_all((a, b))`](Self::delete_all) | deletes what a query, or several, find, with the index rows |
+/// | [`Job::by_due(1).lease(&tables, 32, \|job\| …)`](crate::Rows::lease) | entities that a query finds, for one of several workers |
 /// | [`soft_delete(key)`](Self::soft_delete), [`restore(key)`](Self::restore) | puts an entity into its bin, and takes it out |
 /// | [`sweep::<Session>()`](Self::sweep) | deletes what has expired |
 ///
@@ -195,6 +198,37 @@ impl Tables {
     /// ```
     pub fn now(&self) -> SystemTime {
         self.0.backend.now().to_system().unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// Returns [`now`](Self::now) as the type of a field, rounded down to the tick of 100 ns, in which times are stored. So an
+    /// entity with it equals the entity that is read afterwards. The type is `SystemTime`, that of a crate for times, or a newtype
+    /// with `#[derive(KeyPart)]`.
+    ///
+    /// ```
+    /// # use std::time::SystemTime;
+    /// # use table_runtime::{TableEntity, Tables};
+    /// #[derive(TableEntity, Debug, PartialEq)]
+    /// struct Order {
+    ///     #[partition_key]
+    ///     tenant: String,
+    ///     #[row_key(reverse_time)]
+    ///     placed: SystemTime,
+    /// }
+    ///
+    /// # futures::executor::block_on(async {
+    /// let tables = Tables::in_memory()?;
+    /// tables.create::<Order>().await?;
+    /// let order = Order { tenant: "acme".into(), placed: tables.now_as() };
+    /// tables.insert(&order).await?;
+    /// assert_eq!(Order::by_key("acme").plain().first(&tables).await?, Some(order));
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    /// The type cannot represent the present time.
+    pub fn now_as<T: KeyPart<Kind = kind::Instant>>(&self) -> T {
+        T::from_key(self.0.backend.now()).expect("the type has the present time")
     }
 
     /// Returns a handle whose queries read the secondary region of the account if the primary region fails. The account

@@ -25,6 +25,7 @@
 //! | [slices] | a table for each month, which is deleted as a whole |
 //! | [expiry and the bin](lifecycle) | sessions, tokens and invitations that expire, a bin for what was deleted, and the sweep |
 //! | [events] | a row for each committed write, in its transaction: mails, search indexes, caches |
+//! | [work queues](work_queues) | jobs that several workers take: leases, retries, dead letters |
 //! | [nested structs and enums](shapes) | an address, a way to pay: structs and enums with data as fields |
 //! | [large values and attachments](large_values) | texts and files of more than 64 KiB: in parts, in a table of their own, or in Blob storage |
 //!
@@ -119,6 +120,13 @@ pub mod lifecycle {}
 ///
 #[doc = include_str!("events.md")]
 pub mod events {}
+
+/// Work queues: jobs that several workers take, with leases, retries and dead letters.
+///
+#[doc = include_str!("work_queues.svg")]
+///
+#[doc = include_str!("work_queues.md")]
+pub mod work_queues {}
 
 /// Nested structs and enums: an address or a way to pay as fields, with typed paths in filters, patches and indexes.
 ///

@@ -34,6 +34,7 @@ impl Sealed for TableScan {}
 impl<const N: usize> Sealed for FanOut<N> {}
 impl<N, To> Sealed for Unopened<N, To> {}
 impl<const N: usize, H, To> Sealed for Spread<N, H, To> {}
+impl<To> Sealed for InHashPartition<To> {}
 
 /// An access to the partitions of a query, and the access that it becomes after a prefix or a filter.
 ///
@@ -46,6 +47,8 @@ pub trait AnyAccess: Sealed {
     type AfterPrefix;
     /// Access with a filter.
     type Filtered;
+    /// Access to one of several hash partitions.
+    type OnePartition;
 }
 
 /// Access to partitions that are known, so that the query can run.
@@ -78,6 +81,33 @@ pub trait Access<K: Kind>: AnyAccess {
 pub trait PrefixAccess: AnyAccess {
     #[doc(hidden)]
     fn open_prefix(prefix: &str, plan: &mut Plan);
+}
+
+/// Access to one of several hash partitions, whose number the query names. The cost is at most `To`.
+///
+/// A full key is no point: it may belong to another partition.
+pub struct InHashPartition<To>(PhantomData<To>);
+
+/// An access to hash partitions, of which a query can name one.
+#[diagnostic::on_unimplemented(
+    message = "this query reads no hash partitions",
+    label = "one partition, or a range of them",
+    note = "hash partitions are those of `#[partition_key(hash = N)]` and of an index with `partition(id(hash = N))`, as long as \
+            the query names no value of the hashed field"
+)]
+pub trait HashPartitioned: AnyAccess {
+    #[doc(hidden)]
+    const COUNT: usize;
+}
+
+#[diagnostic::do_not_recommend]
+impl<const N: usize> HashPartitioned for FanOut<N> {
+    const COUNT: usize = N;
+}
+
+#[diagnostic::do_not_recommend]
+impl<const N: usize, H, To> HashPartitioned for Spread<N, H, To> {
+    const COUNT: usize = N;
 }
 
 /// An access that accepts a full key. The key makes the query a point, or rows if it does not name one partition.
@@ -120,6 +150,7 @@ opened! {
     TableScan: Self, ReachedPartitions::All, [];
     FanOut<N>: Self, ReachedPartitions::Buckets(N), [const N: usize];
     Spread<N, H, To>: FanOut<N>, ReachedPartitions::Buckets(N), [const N: usize, H, To];
+    InHashPartition<To>: To, ReachedPartitions::One, [To: Cost];
 }
 
 macro_rules! points {
@@ -142,26 +173,36 @@ macro_rules! points {
 
 points!(Range Lookups);
 
-#[diagnostic::do_not_recommend]
-impl<const N: usize> Complete for FanOut<N> {
-    type Point<E> = Rows<E, Done, Self>;
-    type Unique<E> = Rows<E, Done, Self>;
+macro_rules! rows {
+    ($($access:ty, [$($n:tt)*];)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($n)*> Complete for $access {
+            type Point<E> = Rows<E, Done, Self>;
+            type Unique<E> = Rows<E, Done, Self>;
 
-    fn complete<E>(plan: Plan) -> Rows<E, Done, Self> {
-        Rows::new(plan)
-    }
+            fn complete<E>(plan: Plan) -> Rows<E, Done, Self> {
+                Rows::new(plan)
+            }
 
-    fn complete_unique<E>(plan: Plan) -> Rows<E, Done, Self> {
-        Rows::new(plan)
-    }
+            fn complete_unique<E>(plan: Plan) -> Rows<E, Done, Self> {
+                Rows::new(plan)
+            }
+        }
+    )*};
+}
+
+rows! {
+    FanOut<N>, [const N: usize];
+    InHashPartition<To>, [To];
 }
 
 macro_rules! stays {
-    ($($access:ty: $filtered:ty, [$($n:tt)*];)*) => {$(
+    ($($access:ty: $filtered:ty, $one:ty, [$($n:tt)*];)*) => {$(
         impl<$($n)*> AnyAccess for $access {
             type AfterValue = Self;
             type AfterPrefix = Self;
             type Filtered = $filtered;
+            type OnePartition = $one;
         }
 
         impl<K: Kind, $($n)*> Access<K> for $access {
@@ -176,24 +217,28 @@ macro_rules! stays {
 }
 
 stays! {
-    Range: PartitionScan, [];
-    Lookups: PartitionScan, [];
-    PartitionScan: Self, [];
-    PartitionRange: Self, [];
-    TableScan: Self, [];
-    FanOut<N>: Self, [const N: usize];
+    Range: PartitionScan, Self, [];
+    Lookups: PartitionScan, Self, [];
+    PartitionScan: Self, Self, [];
+    PartitionRange: Self, Self, [];
+    TableScan: Self, Self, [];
+    // The query may have a filter.
+    FanOut<N>: Self, InHashPartition<PartitionScan>, [const N: usize];
+    InHashPartition<To>: PartitionScan, Self, [To];
 }
 
 impl<N, To> AnyAccess for Unopened<N, To> {
     type AfterValue = To;
     type AfterPrefix = To;
     type Filtered = PartitionScan;
+    type OnePartition = Self;
 }
 
 impl<const N: usize, H, To> AnyAccess for Spread<N, H, To> {
     type AfterValue = To;
     type AfterPrefix = FanOut<N>;
     type Filtered = FanOut<N>;
+    type OnePartition = InHashPartition<To>;
 }
 
 impl<K: Kind, N: Encode<K>, To> Access<K> for Unopened<N, To> {

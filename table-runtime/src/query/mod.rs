@@ -22,7 +22,9 @@ mod sas;
 mod skip;
 mod view;
 
-pub use access::{Access, AnyAccess, Complete, Opened, PrefixAccess, Spread, Unopened};
+pub use access::{
+    Access, AnyAccess, Complete, HashPartitioned, InHashPartition, Opened, PrefixAccess, Spread, Unopened,
+};
 pub use bounds::Bounds;
 pub use boxed::BoxedRows;
 pub use builder::QueryBuilder;
@@ -37,7 +39,7 @@ pub use projection::{Borrowed, Lacks, Projection, SameAs, Selectable, borrow, ch
 pub use returned::{ReturnsNothing, ReturnsNothingOfRow};
 pub use rows::{OneEntity, Rows};
 pub use skip::SkipUnreadable;
-pub use view::{BorrowsFromRows, OwnedView, View};
+pub use view::{BorrowsFromRows, HasEntity, OwnedView, View, WithoutETag};
 
 use table_model::cost::Cost;
 use table_store::{Error, Result, backend::BoxFuture};

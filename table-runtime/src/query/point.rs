@@ -13,7 +13,9 @@ use table_store::{
     unstable::observe::{Running, observed},
 };
 
-use super::{BoxedRows, Explain, HasPart, OneEntity, OwnedView, Primary, Query, Selectable, View, view::is_match};
+use super::{
+    BoxedRows, Explain, HasEntity, HasPart, OneEntity, OwnedView, Primary, Query, Selectable, View, view::is_match,
+};
 use crate::{
     client::{pacing, sealed::Sealed, stored::Stored, tables::Tables},
     read::{self, Bin, FoundRow, OnRow, Plan, SelectedProperties},
@@ -164,6 +166,15 @@ impl<V: View, W> Point<V, W> {
         let mut read = |found: &FoundRow<'_>| V::read(found, |row| item = Some(V::own(row)));
         read::show(&self.plan, tables, &self.plan.row_table()?, &row, &mut read)?;
         Ok(item)
+    }
+
+    /// Returns the entity itself, without its version: see [`Rows::plain`](crate::Rows::plain).
+    pub fn plain<I>(self) -> Point<I::Plain, W>
+    where
+        V: OwnedView<Item = I>,
+        I: HasEntity,
+    {
+        Point::new(self.plan)
     }
 
     /// Reads only the fields of a projection.

@@ -18,8 +18,9 @@ use table_store::{
 };
 
 use super::{
-    Access, AnyAccess, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasPart, Opened, OwnedView, PageOf, Part,
-    PrefixAccess, Query, Rest, Selectable, SkipUnreadable, Sorted, View, view::is_match,
+    Access, AnyAccess, Bounds, BoxedRows, Complete, Done, Entities, Explain, HasEntity, HasPart, HashPartitioned,
+    Opened, OwnedView, PageOf, Part, PrefixAccess, Query, Rest, Selectable, SkipUnreadable, Sorted, View,
+    view::{RowAlone, is_match},
 };
 use crate::{
     client::{sealed::Sealed, tables::Tables},
@@ -225,10 +226,68 @@ impl<V, P, A> Rows<V, P, A> {
         self
     }
 
+    /// Reads only one of the hash partitions, given its number from 0: each of several workers has its own. Name it before the
+    /// key is narrowed, or after.
+    ///
+    /// ```
+    /// # use std::time::SystemTime;
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// #[derive(TableEntity)]
+    /// #[index(due, partition(id(hash = 16)), row(due))]
+    /// struct Job {
+    ///     #[partition_key]
+    ///     tenant: String,
+    ///     #[row_key]
+    ///     id: u32,
+    ///     due: SystemTime,
+    /// }
+    ///
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// // One of 16 workers.
+    /// let jobs = Job::by_due().hash_partition(3).range(..tables.now()).take(32).all(&tables).await?;
+    /// # assert!(jobs.is_empty());
+    /// # Ok(()) }
+    /// # let tables = Tables::in_memory()?;
+    /// # futures::executor::block_on(async { tables.create::<Job>().await?; example(tables).await })?;
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    ///
+    /// If there are fewer partitions, the query returns [`Error::Query`] when it runs.
+    pub fn hash_partition(mut self, number: usize) -> Rows<V, P, A::OnePartition>
+    where
+        A: AnyAccess + HashPartitioned,
+    {
+        self.plan.open_hash_partition(number, A::COUNT);
+        Rows::new(self.plan)
+    }
+
     /// Limits the query to `count` rows in all.
     pub fn take(mut self, count: usize) -> Self {
         self.plan.take = Some(self.plan.take.map_or(count, |before| before.min(count)));
         self
+    }
+
+    /// Returns the entities themselves, without their versions: `Vec<Post>` in place of `Vec<Stored<Post>>`.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// # #[derive(TableEntity, Debug, PartialEq)]
+    /// # struct Post { #[partition_key] author: String, #[row_key] number: u32 }
+    /// # async fn example(tables: Tables) -> Result<()> {
+    /// let posts: Vec<Post> = Post::by_key("Marcus").plain().all(&tables).await?;
+    /// let post: Option<Post> = Post::key("Marcus", 1).plain().get(&tables).await?;
+    /// # assert_eq!(post, posts.into_iter().next());
+    /// # Ok(()) }
+    /// # let tables = Tables::in_memory()?;
+    /// # futures::executor::block_on(async { tables.create::<Post>().await?; example(tables).await })?;
+    /// # Ok::<(), table_runtime::Error>(())
+    /// ```
+    pub fn plain<I>(self) -> Rows<I::Plain, P, A>
+    where
+        V: OwnedView<Item = I>,
+        I: HasEntity,
+    {
+        Rows::new(self.plan)
     }
 
     /// Drops the rows for which the condition does not hold. The store still reads them, so the cost is at least that
@@ -460,6 +519,13 @@ impl<V, P, A> Rows<V, P, A> {
         let running = self.begin(tables, "count");
         let source = self.source(tables);
         Box::pin(observed(running, async move { source?.count(is_match::<V>, None).await }))
+    }
+
+    /// Returns the query of its rows alone, for their positions: over most indexes, it reads no entities.
+    pub(crate) fn positions(&self) -> Rows<RowAlone<V>, P, A> {
+        let mut plan = self.plan.clone();
+        plan.select(Some(SelectedProperties::new(&[], true)));
+        Rows::new(plan)
     }
 
     /// Returns the keys with which those of the rows begin.

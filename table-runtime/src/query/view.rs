@@ -1,9 +1,15 @@
 //! Results that a query makes of the rows that it finds.
 
+use std::marker::PhantomData;
+
 use table_model::TableEntity;
 use table_store::Result;
 
-use crate::{client::stored::Stored, read::FoundRow};
+use super::Copied;
+use crate::{
+    client::{sealed::Sealed, stored::Stored},
+    read::FoundRow,
+};
 
 /// A type that defines the results of a query: an entity, which is returned as [`Stored`], or a type that is made from
 /// its row, such as [`Copied`](crate::Copied) or a [`Projection`](crate::Projection).
@@ -67,6 +73,88 @@ impl<E: TableEntity> View for E {
 impl<E: TableEntity> OwnedView for E {
     #[inline]
     fn own(row: Stored<E>) -> Stored<E> {
+        row
+    }
+}
+
+/// That there is a row, of an entity or of an index.
+pub struct RowAlone<E>(PhantomData<E>);
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> View for RowAlone<E> {
+    type Entity = E;
+    type Row<'r> = ();
+    type Item = ();
+
+    fn read<F: FnOnce(())>(found: &FoundRow<'_>, give: F) -> Result<bool> {
+        let is_match = if found.layout > 0 { found.is_first_of_elements::<E>()? } else { found.is_committed()? };
+        if is_match {
+            give(());
+        }
+        Ok(is_match)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> OwnedView for RowAlone<E> {
+    fn own((): ()) {}
+}
+
+/// What [`Rows::plain`](crate::Rows::plain) reads: entities without their versions.
+pub struct WithoutETag<V>(PhantomData<V>);
+
+/// A result that is an entity and something about its row: [`Stored`] or [`Copied`].
+#[diagnostic::on_unimplemented(
+    message = "`plain` is for queries of entities: `{Self}` is none with a version",
+    label = "a projection has no version, and a group has what its variants hold",
+    note = "remove `plain`; a variant of a group that holds the entity itself, and not a `Stored`, is without a version"
+)]
+pub trait HasEntity: Sealed {
+    /// The entity.
+    type Entity: Send + 'static;
+    /// The view of the entity without its version.
+    type Plain: View;
+
+    #[doc(hidden)]
+    fn into_entity(self) -> Self::Entity;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> HasEntity for Stored<E> {
+    type Entity = E;
+    type Plain = WithoutETag<E>;
+
+    fn into_entity(self) -> E {
+        Self::into_inner(self)
+    }
+}
+
+impl<E> Sealed for Copied<E> {}
+
+#[diagnostic::do_not_recommend]
+impl<E: TableEntity> HasEntity for Copied<E> {
+    type Entity = E;
+    type Plain = WithoutETag<Self>;
+
+    fn into_entity(self) -> E {
+        Self::into_inner(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: OwnedView<Item: HasEntity>> View for WithoutETag<V> {
+    type Entity = V::Entity;
+    type Row<'r> = Self::Item;
+    type Item = <V::Item as HasEntity>::Entity;
+
+    fn read<F: FnOnce(Self::Item)>(found: &FoundRow<'_>, give: F) -> Result<bool> {
+        V::read(found, |row| give(V::own(row).into_entity()))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: OwnedView<Item: HasEntity>> OwnedView for WithoutETag<V> {
+    fn own(row: Self::Item) -> Self::Item {
         row
     }
 }

@@ -222,6 +222,16 @@ impl Plan {
         self.partition_parts += 1;
     }
 
+    /// Adds one of `count` hash partitions as the last part of the partition key.
+    pub fn open_hash_partition(&mut self, number: usize, count: usize) {
+        if number < count {
+            self.partition.push_str(&bucket(number, count));
+            self.partition_parts += 1;
+        } else {
+            self.refuse(format!("there is no hash partition {number}: they are numbered from 0 to {}", count - 1));
+        }
+    }
+
     /// Adds the next part of the row key.
     #[inline]
     pub fn push_row<K: Kind, N: Encode<K>>(&mut self, value: K::Value<'_>, last: bool) {

@@ -345,9 +345,11 @@ impl Source {
     /// Returns the hash that binds cursors to this query.
     pub fn query_hash(&self, layout: &LayoutInfo) -> u64 {
         let filter = self.lookups.as_ref().and_then(PointerReader::filter);
-        let scan = self.start.as_ref().and_then(|start| start.scans.first());
-        let entities = self.entities.fingerprint();
-        scan.map_or(0, |scan| Cursor::hash_query(layout, scan, self.pages.remaining_in_query, filter, &entities))
+        let scans = self.start.as_ref().map_or([].as_slice(), |start| &start.scans);
+        // The first hash partition alone is another query than all of them.
+        let entities = format!("{}\n{} scans", self.entities.fingerprint(), scans.len());
+        let hash = |scan| Cursor::hash_query(layout, scan, self.pages.remaining_in_query, filter, &entities);
+        scans.first().map_or(0, hash)
     }
 
     /// Checks the query as it continues after a row.

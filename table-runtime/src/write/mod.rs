@@ -4,6 +4,7 @@ pub mod bin;
 pub mod bulk;
 pub mod group;
 pub mod index;
+mod lease;
 mod modify;
 mod row_hash;
 pub mod transaction;

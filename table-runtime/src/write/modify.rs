@@ -7,9 +7,12 @@ use table_model::{
     unstable::{
         entity::{Unknown, WriteEntity},
         layout::LayoutExt,
+        lifecycle::Standing,
     },
 };
-use table_store::{ETag, Error, Properties, Result, Row, RowId, RowRef, Ticks, backend::BoxFuture, unstable::RowKeys};
+use table_store::{
+    ETag, Error, Properties, Result, Row, RowId, RowRef, Ticks, backend::BoxFuture, error::Refused, unstable::RowKeys,
+};
 
 use crate::{
     client::{
@@ -20,7 +23,7 @@ use crate::{
     query::{OwnKey, Point, ReturnsNothing},
     read::Plan,
     write::{
-        index::{Encoded, EncodedRow, EntityWrite, Occupant, Schema, Verb, execute_one},
+        index::{Encoded, EncodedRow, EntityWrite, FoundEntity, Occupant, Schema, Verb, execute_one},
         writable::NewEntity,
     },
 };
@@ -155,10 +158,74 @@ impl Tables {
                 if let Some(stored) = modify_present(&tables, &key, &mut change, &mut place, &mut delays).await? {
                     return Ok(stored);
                 }
-                if let Some((etag, read)) = insert_absent(&tables, Schema::of::<N::Entity>(), &new, &mut delays).await?
-                {
-                    return as_stored(&new, read.as_ref(), &etag);
+                match insert_absent(&tables, Schema::of::<N::Entity>(), &new).await? {
+                    Inserted::New(etag, read) => return as_stored(&new, read.as_ref(), &etag),
+                    Inserted::Present(_, error) | Inserted::LostRace(error) => {
+                        pacing::wait(tables.backend(), &mut delays, error).await?;
+                    }
                 }
+            }
+        }))
+    }
+
+    /// Inserts the entity, unless there is one with its key. Returns the entity that is stored, and true if it is the new one.
+    /// A present entity stays as it is.
+    ///
+    /// So a message that is delivered twice, or a request that is repeated, is carried out once: insert what it asks for under
+    /// an id that the sender has chosen, and compare what is returned.
+    ///
+    /// ```
+    /// # use table_runtime::{Result, TableEntity, Tables};
+    /// #[derive(TableEntity)]
+    /// #[table(row = "message")]
+    /// struct Message {
+    ///     #[partition_key]
+    ///     id: String,
+    ///     text: String,
+    /// }
+    ///
+    /// # futures::executor::block_on(async {
+    /// let tables = Tables::in_memory()?;
+    /// tables.create::<Message>().await?;
+    /// let message = |text: &str| Message { id: "m7".into(), text: text.into() };
+    /// let (stored, is_new) = tables.get_or_insert(&message("first")).await?;
+    /// assert!(is_new && stored.text == "first");
+    /// let (stored, is_new) = tables.get_or_insert(&message("second")).await?;
+    /// assert!(!is_new && stored.text == "first");
+    /// # Ok::<(), table_runtime::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// A new entity takes the requests of [`insert`](Self::insert), and a present one takes three, if it has no rows in other
+    /// partitions: the insert, a look at what is in its way, and the read. An insert of another writer that is not committed is no entity: of
+    /// two calls at the same time, one inserts and the other one returns what it has inserted. An entity that has expired makes
+    /// way.
+    ///
+    /// # Errors
+    /// Returns [`Error::UniqueViolation`], which names the index, the value and its owner, if a unique value belongs to an
+    /// entity with another key; [`Error::AlreadyExists`] if the row belongs to an entity of another kind, or to one in the bin;
+    /// and the errors of [`insert`](Self::insert) and of [`Point::get`]. If the answer of the insert was lost, it is
+    /// [`Error::OutcomeUnknown`], unless a `write_id`, or rows in other partitions, show that the entity was inserted. Call it
+    /// again then.
+    #[allow(clippy::needless_pass_by_value, reason = "it is a reference")]
+    pub fn get_or_insert<N: NewEntity>(&self, entity: N) -> BoxFuture<'static, Result<(Stored<N::Entity>, bool)>> {
+        let (tables, schema, new) = (self.of_primary(), Schema::of::<N::Entity>(), Encoded::of(entity.new_entity()));
+        Box::pin(self.observed(schema, "get_or_insert", async move {
+            let new = new?;
+            let RowKeys { partition_key, row_key } = &new.primary.keys;
+            let key = Point::<N::Entity>::new(Plan::of_keys::<N::Entity>(partition_key, row_key));
+            let mut delays = pacing::delays();
+            loop {
+                let error = match insert_absent(&tables, schema, &new).await? {
+                    Inserted::New(etag, read) => return Ok((as_stored(&new, read.as_ref(), &etag)?, true)),
+                    Inserted::Present(row, error) => match key.in_row(&tables, row.as_ref())? {
+                        Some(stored) => return Ok((stored, false)),
+                        // It has expired since.
+                        None => error,
+                    },
+                    Inserted::LostRace(error) => error,
+                };
+                pacing::wait(tables.backend(), &mut delays, error).await?;
             }
         }))
     }
@@ -265,27 +332,49 @@ fn pass_on(
     Some(unknown)
 }
 
-/// Inserts an entity. Returns its ETag, and its properties if a patch may have changed them; `None` if another writer
-/// interfered.
-async fn insert_absent(
-    tables: &Tables,
-    schema: Schema,
-    new: &Encoded,
-    delays: &mut pacing::Delays,
-) -> Result<Option<(ETag, Option<Properties>)>> {
+/// What an insert has found.
+enum Inserted {
+    /// The entity was inserted, with this ETag. A patch may have changed its properties to these.
+    New(ETag, Option<Properties>),
+    /// This row, the entity itself, is in the way.
+    Present(Row, Error),
+    /// Another writer interfered.
+    LostRace(Error),
+}
+
+/// Inserts an entity, unless there is one with its key that readers see.
+///
+/// # Errors
+/// Returns [`Error::AlreadyExists`] for an entity of another kind, or in the bin: readers do not see it, so a repetition would
+/// find none again. A repeated insert may report the unique value of the entity itself, or that of another one, which is an
+/// error.
+async fn insert_absent(tables: &Tables, schema: Schema, new: &Encoded) -> Result<Inserted> {
     let mut insert = tables.begin_write(schema, Ok(EntityWrite::put_encoded(Verb::Insert, new.clone())))?;
     let error = match execute_one(&mut insert).await.map_err(|failure| failure.error) {
-        Ok(written) => return Ok(Some((insert.version(written.etag).await?, written.read))),
-        // Readers do not see an entity of another kind, or in the bin, so a repetition would find none again.
+        Ok(written) => return Ok(Inserted::New(insert.version(written.etag).await?, written.read)),
         Err(Error::AlreadyExists(row)) if row.is_in_bin() => return Err(Error::AlreadyExists(row)),
-        Err(error @ Error::AlreadyExists(_)) => match insert.write.occupant(insert.entity.keys()).await? {
-            Occupant::OtherKind => return Err(error),
-            Occupant::Entity(_) | Occupant::None => error,
-        },
+        Err(error @ (Error::AlreadyExists(_) | Error::UniqueViolation(_))) => error,
         Err(error) => return Err(error),
     };
-    pacing::wait(tables.backend(), delays, error).await?;
-    Ok(None)
+    let present = match insert.write.occupant(insert.entity.keys()).await? {
+        Occupant::OtherKind => return Err(error),
+        Occupant::Entity(found) => Some(*found).filter(|found| found.pending.is_none()),
+        Occupant::None => None,
+    };
+    // A unique value of another entity stays taken.
+    let is_own = match &error {
+        Error::UniqueViolation(violation) => violation.owner == violation.entity,
+        _ => true,
+    };
+    let standing = |found: &FoundEntity| found.standing(&schema, tables.backend().earliest());
+    match (present.as_ref().map_or(Ok(Standing::Expired), standing)?, present) {
+        (Standing::Visible, Some(found)) => Ok(Inserted::Present(found.row, error)),
+        // Nothing is in the way any more.
+        (Standing::Expired, _) if is_own => Ok(Inserted::LostRace(error)),
+        // It may have come there since.
+        (Standing::InBin, _) => Err(Error::AlreadyExists(Refused::from(insert.row_id()?).in_bin(true))),
+        _ => Err(error),
+    }
 }
 
 /// Returns an entity as a read returns it after an insert. `read` are the properties that the insert has read.

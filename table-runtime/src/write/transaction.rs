@@ -138,17 +138,17 @@ impl<'a> Transaction<'a> {
 
     /// Sets some properties of a row, whatever its version, and keeps its other properties.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
-    pub fn patch<K, I>(self, key: K, sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I) -> Self
+    pub fn patch<K, I, By>(self, key: K, sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I) -> Self
     where
         K: OwnKey<Entity: TableEntity>,
-        I: Sets<K::Entity>,
+        I: Sets<K::Entity, By>,
     {
         self.patched(key.plan(), None, sets(<K::Entity as TableEntity>::COLUMNS))
     }
 
     /// Sets some properties of a row, if it still has this version, and keeps its other properties.
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
-    pub fn patch_if<K, I>(
+    pub fn patch_if<K, I, By>(
         self,
         key: K,
         etag: &ETag,
@@ -156,12 +156,12 @@ impl<'a> Transaction<'a> {
     ) -> Self
     where
         K: OwnKey<Entity: TableEntity>,
-        I: Sets<K::Entity>,
+        I: Sets<K::Entity, By>,
     {
         self.patched(key.plan(), Some(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
     }
 
-    fn patched<E: TableEntity>(self, key: &Plan, expected: Option<ETag>, sets: impl Sets<E>) -> Self {
+    fn patched<E: TableEntity, By>(self, key: &Plan, expected: Option<ETag>, sets: impl Sets<E, By>) -> Self {
         self.with(Schema::of::<E>(), verbs::patched(key, expected, sets))
     }
 

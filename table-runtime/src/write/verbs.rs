@@ -129,11 +129,10 @@ impl Tables {
     /// tables.patch(Post::key("Marcus", 1), |post| [post.title.set("Sums"), post.likes.set(2)]).await?;
     ///
     /// // Some of them, as for a request whose body has not every property.
-    /// let (title, likes) = (Some("Primes"), None);
+    /// let (title, likes): (Option<String>, Option<u32>) = (Some("Primes".into()), None);
     /// tables
     ///     .patch(Post::key("Marcus", 1), |post| {
-    ///         let sets = [title.map(|title| post.title.set(title)), likes.map(|likes| post.likes.set(likes))];
-    ///         sets.into_iter().flatten()
+    ///         [title.map(|title| post.title.set(title)), likes.map(|likes| post.likes.set(likes))]
     ///     })
     ///     .await?;
     /// # Ok(()) }
@@ -144,14 +143,14 @@ impl Tables {
     /// [`Error::Query`](crate::Error::Query) for a property that rows of an older version do not have, or store otherwise. The
     /// other errors are those of [`insert`](Self::insert).
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
-    pub fn patch<K, I>(
+    pub fn patch<K, I, By>(
         &self,
         key: K,
         sets: impl FnOnce(<K::Entity as TableEntity>::Columns) -> I,
     ) -> BoxFuture<'static, Result<ETag>>
     where
         K: OwnKey<Entity: TableEntity>,
-        I: Sets<K::Entity>,
+        I: Sets<K::Entity, By>,
     {
         self.patched(key.plan(), None, sets(<K::Entity as TableEntity>::COLUMNS))
     }
@@ -185,7 +184,7 @@ impl Tables {
     /// Returns [`Error::ConditionNotMet`](crate::Error::ConditionNotMet) if the row has another version, and the errors
     /// of [`patch`](Self::patch).
     #[allow(clippy::needless_pass_by_value, reason = "as every verb takes its key")]
-    pub fn patch_if<K, I>(
+    pub fn patch_if<K, I, By>(
         &self,
         key: K,
         etag: &ETag,
@@ -193,16 +192,16 @@ impl Tables {
     ) -> BoxFuture<'static, Result<ETag>>
     where
         K: OwnKey<Entity: TableEntity>,
-        I: Sets<K::Entity>,
+        I: Sets<K::Entity, By>,
     {
         self.patched(key.plan(), Some(etag.clone()), sets(<K::Entity as TableEntity>::COLUMNS))
     }
 
-    fn patched<E: TableEntity>(
+    fn patched<E: TableEntity, By>(
         &self,
         key: &Plan,
         expected: Option<ETag>,
-        sets: impl Sets<E>,
+        sets: impl Sets<E, By>,
     ) -> BoxFuture<'static, Result<ETag>> {
         self.write_version(Schema::of::<E>(), Verb::Patch, patched(key, expected, sets))
     }
@@ -322,7 +321,7 @@ impl Tables {
 }
 
 /// Returns the patch of a row, which must have the expected version if there is one.
-pub fn patched<E>(key: &Plan, expected: Option<ETag>, sets: impl Sets<E>) -> Result<EntityWrite> {
+pub fn patched<E, By>(key: &Plan, expected: Option<ETag>, sets: impl Sets<E, By>) -> Result<EntityWrite> {
     let (mut properties, keys) = (Properties::default(), key.row_keys()?);
     for (name, value, is_large) in sets.into_sets().map(assignment) {
         key.check_set(name)?;

@@ -124,11 +124,12 @@ impl<E: TableEntity> Deletable for &mut Stored<E> {
     }
 }
 
-/// The entity that [`modify_or_insert`](crate::Tables::modify_or_insert) inserts if there is none: a reference to it.
+/// The entity that [`modify_or_insert`](crate::Tables::modify_or_insert) or [`get_or_insert`](crate::Tables::get_or_insert) inserts
+/// if there is none: a reference to it.
 #[diagnostic::on_unimplemented(
-    message = "`modify_or_insert` takes a reference to the entity that it inserts if there is none, not `{Self}`",
+    message = "`modify_or_insert` and `get_or_insert` take a reference to the entity that they insert if there is none, not `{Self}`",
     label = "not a reference to an entity",
-    note = "its key says which entity is changed: `tables.modify_or_insert(&first, |visits| visits.count += 1)`",
+    note = "its key says which entity it is: `tables.modify_or_insert(&first, |visits| visits.count += 1)`",
     note = "to change one that is there: `tables.modify(T::key(…), |entity| …)`"
 )]
 pub trait NewEntity {

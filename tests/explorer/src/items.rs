@@ -119,6 +119,9 @@ pub trait ItemKind: Sync {
     /// Reads the item with the key of `new`, changes it and writes it back, or inserts `new` if there is none.
     fn modify_or_insert<'a>(&self, tables: &'a Tables, new: Fields, change: Change) -> Answer<'a, ()>;
 
+    /// Inserts `new`, unless there is an item with its key. Returns the item that is stored, and true if it is the new one.
+    fn get_or_insert<'a>(&self, tables: &'a Tables, new: Fields) -> Answer<'a, (Fields, bool)>;
+
     /// Removes the item with this key.
     fn remove<'a>(&self, tables: &'a Tables, id: u32) -> Answer<'a, bool>;
 
@@ -267,6 +270,14 @@ impl<I: Item> ItemKind for KindOf<I> {
         async move {
             let change = move |item: &mut I| *item = I::new(change(item.fields()));
             tables.modify_or_insert(&I::new(new), change).await.map(drop)
+        }
+        .boxed_local()
+    }
+
+    fn get_or_insert<'a>(&self, tables: &'a Tables, new: Fields) -> Answer<'a, (Fields, bool)> {
+        async move {
+            let (stored, is_new) = tables.get_or_insert(&I::new(new)).await?;
+            Ok((I::fields(&stored), is_new))
         }
         .boxed_local()
     }

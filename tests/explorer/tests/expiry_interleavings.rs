@@ -59,13 +59,18 @@ enum Act {
     Change(u32, u32),
     Modify(u32, u32),
     ModifyOrInsert(u32, u32),
+    /// An insert of a renewed item, unless there is one with its key.
+    GetOrInsert(u32, u32),
     Delete(u32),
     Patch(u32),
     Sweep,
     Repair,
 }
 
-use Act::{Change, Delete, Insert, InsertAll, InsertBoth, Modify, ModifyOrInsert, Patch, Renew, Repair, Sweep, Upsert};
+use Act::{
+    Change, Delete, GetOrInsert, Insert, InsertAll, InsertBoth, Modify, ModifyOrInsert, Patch, Renew, Repair, Sweep,
+    Upsert,
+};
 
 impl Act {
     /// Returns the keys and values of the items that it writes as renewed ones.
@@ -76,9 +81,21 @@ impl Act {
             | Upsert(id, value)
             | Renew(id, value)
             | Modify(id, value)
-            | ModifyOrInsert(id, value) => vec![(id, value)],
+            | ModifyOrInsert(id, value)
+            | GetOrInsert(id, value) => vec![(id, value)],
             InsertBoth(one, other) => vec![one, other],
             Change(..) | Delete(_) | Patch(_) | Sweep | Repair => Vec::new(),
+        }
+    }
+
+    /// Checks whether it may write these fields of an item, which had some of these at the beginning.
+    fn writes(self, begun: &[Fields], fields: Fields) -> bool {
+        match self {
+            Change(id, value) => {
+                let is_renewed = |before: &Fields| before.id == id && before.until == fields.until;
+                (id, value) == (fields.id, fields.value) && (fields.until == RENEWED || begun.iter().any(is_renewed))
+            }
+            act => fields.until == RENEWED && act.renewed().contains(&(fields.id, fields.value)),
         }
     }
 
@@ -112,6 +129,8 @@ impl By {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Done,
+    /// There was this item already.
+    Found(Fields),
     Nothing,
     Exists,
     Violation,
@@ -285,6 +304,17 @@ async fn run<K: Kind>(tables: Tables, act: Act) -> Outcome {
             let change = |item: &mut K| item.set(renewed(id, value));
             outcome(tables.modify_or_insert(&K::new(renewed(id, value)), change).await)
         }
+        GetOrInsert(id, value) => {
+            let new = renewed(id, value);
+            match tables.get_or_insert(&K::new(new)).await {
+                Ok((stored, true)) => {
+                    assert_eq!(stored.fields(), new, "it is new");
+                    Outcome::Done
+                }
+                Ok((stored, false)) => Outcome::Found(stored.fields()),
+                Err(error) => outcome::<()>(Err(error)),
+            }
+        }
         Delete(id) => match read(id).await {
             Some(item) => outcome(tables.delete(&item).await),
             None => Outcome::Nothing,
@@ -314,6 +344,7 @@ async fn seen_at<K: Kind>(store: &Plain, seconds: u64) -> Result<Vec<Fields>> {
 /// Checks every state.
 async fn check<K: Kind>(
     seen: &Seen<'_, Outcome>,
+    begun: &[Fields],
     acts: &[(By, Act)],
     loses: bool,
     visited: &RefCell<HashSet<Vec<u64>>>,
@@ -327,7 +358,7 @@ async fn check<K: Kind>(
         ensure!(behind == stored, "{behind:?} of {stored:?}");
         let expected: Vec<_> = stored.iter().copied().filter(|item| item.until > AHEAD).collect();
         ensure!(ahead == expected, "{ahead:?} of {expected:?}");
-        acknowledged(seen, acts, &stored)?;
+        acknowledged(seen, begun, acts, &stored)?;
     }
     let ends_early =
         |progress: &Progress<'_, _>| matches!(progress, Progress::Ended(Outcome::Left) | Progress::Crashed);
@@ -354,8 +385,25 @@ async fn check<K: Kind>(
 }
 
 /// Checks that no take-over and no sweep has removed what was renewed, and that of two that want a value one has it.
-fn acknowledged(seen: &Seen<'_, Outcome>, acts: &[(By, Act)], stored: &[Fields]) -> Result<()> {
-    for (at, ((_, act), progress)) in acts.iter().zip(&seen.ops).enumerate() {
+fn acknowledged(seen: &Seen<'_, Outcome>, begun: &[Fields], acts: &[(By, Act)], stored: &[Fields]) -> Result<()> {
+    for (at, ((by, act), progress)) in acts.iter().zip(&seen.ops).enumerate() {
+        if let GetOrInsert(id, _) = *act {
+            let is_true = match progress {
+                Progress::Ended(Outcome::Found(found)) => {
+                    let others = acts.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, (_, act))| *act);
+                    let was_there = begun.contains(found) || others.clone().any(|other| other.writes(begun, *found));
+                    // If nothing else changes it, it is there.
+                    let may_change = others.clone().any(|other| other.changes(id) && !matches!(other, GetOrInsert(..)));
+                    // What has expired goes.
+                    let is_there = may_change || found.until != RENEWED || stored.contains(found);
+                    found.id == id && found.until > by.seconds() && was_there && is_there
+                }
+                // Nothing is in the bin, and it requires no version.
+                Progress::Ended(Outcome::Exists | Outcome::Conflict | Outcome::Nothing) => false,
+                _ => true,
+            };
+            ensure!(is_true, "{act:?} gave {progress:?}, which was never true");
+        }
         let Progress::Ended(Outcome::Done) = progress else { continue };
         for (id, value) in act.renewed() {
             let others = acts.iter().enumerate().filter(|(other, _)| *other != at);
@@ -376,11 +424,12 @@ fn explore<K: Kind>(reach: Reach, items: &[(u32, u32)], acts: &[(By, Act)]) -> R
 
 fn explore_with<K: Kind>(search: Explorer, reach: Reach, items: &[(u32, u32)], acts: &[(By, Act)]) -> Result<()> {
     let store = Plain::default().with_reach(reach);
+    let stored: Vec<_> = items.iter().map(|(id, value)| Fields { id: *id, value: *value, until: UNTIL }).collect();
     let begin = async {
         let tables = tables(store.clone(), BEHIND);
         tables.create::<K>().await?;
-        for (id, value) in items {
-            tables.insert(&K::new(Fields { id: *id, value: *value, until: UNTIL })).await?;
+        for fields in &stored {
+            tables.insert(&K::new(*fields)).await?;
         }
         Ok::<_, anyhow::Error>(())
     };
@@ -393,7 +442,7 @@ fn explore_with<K: Kind>(search: Explorer, reach: Reach, items: &[(u32, u32)], a
     let ops: Vec<Op<_>> = acts.iter().copied().map(operation).collect();
     let visited = RefCell::default();
     let loses = search.lost > 0;
-    let explored = search.explore(&store, &ops, async |seen| check::<K>(seen, acts, loses, &visited).await);
+    let explored = search.explore(&store, &ops, async |seen| check::<K>(seen, &stored, acts, loses, &visited).await);
     let explored = explored.with_context(|| format!("{acts:?} on {items:?}, {reach:?}"))?;
     if Depth::Full.is_reached() {
         println!("{acts:?} on {items:?}, {reach:?}: {explored:?}");
@@ -409,8 +458,9 @@ const BY_BEHIND: [Act; 6] = [Renew(1, 1), Renew(1, 2), Change(1, 2), Delete(1), 
 
 /// Operations that begin again, for items whose rows are written in one transaction: in steps, two of them may make each
 /// other begin again without end.
-const REPEATED_BY_AHEAD: [Act; 3] = [InsertAll(2, 1), ModifyOrInsert(1, 1), Renew(1, 3)];
-const REPEATED_BY_BEHIND: [Act; 2] = [Modify(1, 1), Modify(1, 2)];
+const REPEATED_BY_AHEAD: [Act; 5] =
+    [InsertAll(2, 1), ModifyOrInsert(1, 1), GetOrInsert(1, 2), GetOrInsert(2, 1), Renew(1, 3)];
+const REPEATED_BY_BEHIND: [Act; 3] = [Modify(1, 1), Modify(1, 2), GetOrInsert(1, 3)];
 
 /// Returns each operation of the one program beside each of the other, and beside each other.
 fn pairs(behind: &[Act], ahead: &[Act]) -> Vec<[(By, Act); 2]> {
@@ -475,6 +525,25 @@ fn items_with_indexes_in_other_partitions() -> Result<()> {
 fn items_with_a_list_and_a_claim() -> Result<()> {
     let ahead = Depth::choose(&BY_AHEAD[1..5], &BY_AHEAD[..], &BY_AHEAD[..]);
     explore_pairs::<mixed::Item>(Reach::Partition, STARTS[0], &BY_BEHIND[..5], ahead)
+}
+
+/// Inserts of items that may be there, whose rows are written in steps.
+#[test]
+fn items_that_are_got_or_inserted() -> Result<()> {
+    let pairs = [
+        [(Behind, GetOrInsert(1, 2)), (Ahead, Insert(2, 1))],
+        [(Behind, GetOrInsert(1, 2)), (Ahead, Sweep)],
+        [(Behind, GetOrInsert(1, 3)), (Ahead, GetOrInsert(1, 2))],
+        [(Behind, GetOrInsert(1, 3)), (Ahead, GetOrInsert(2, 1))],
+        [(Behind, Renew(1, 1)), (Ahead, GetOrInsert(1, 2))],
+        [(Behind, Renew(1, 2)), (Ahead, GetOrInsert(2, 1))],
+        [(Behind, Delete(1)), (Ahead, GetOrInsert(1, 2))],
+        [(Behind, Patch(1)), (Ahead, GetOrInsert(1, 2))],
+        [(Ahead, GetOrInsert(1, 1)), (Ahead, GetOrInsert(1, 2))],
+        [(Ahead, GetOrInsert(1, 2)), (Ahead, Sweep)],
+    ];
+    explore_each::<elsewhere::Item>(Reach::Partition, STARTS[0], &pairs)?;
+    explore_each::<mixed::Item>(Reach::Partition, STARTS[0], &pairs)
 }
 
 /// Three operations: a renewal, a take-over and a sweep.

@@ -43,6 +43,8 @@ enum Act {
     Modify(u32, u32, u32),
     /// The same, or the insert of an item with one like.
     ModifyOrInsert(u32, u32, u32),
+    /// Insert of an item with the [mark](mark) of this act, unless there is one with its key.
+    GetOrInsert(u32, u32, u32),
     Delete(u32),
     Patch(u32),
     /// Patch of the version that is read first.
@@ -66,14 +68,16 @@ enum Act {
 }
 
 use Act::{
-    Bare, Both, Delete, Dropped, Extra, Fill, FillSideBySide, Insert, InsertAll, Late, Merge, Modify, ModifyOrInsert,
-    Note, Patch, PatchIf, RemoveAll, RemoveRead, Repair, Rewrapped, Update, UpsertAll,
+    Bare, Both, Delete, Dropped, Extra, Fill, FillSideBySide, GetOrInsert, Insert, InsertAll, Late, Merge, Modify,
+    ModifyOrInsert, Note, Patch, PatchIf, RemoveAll, RemoveRead, Repair, Rewrapped, Update, UpsertAll,
 };
 
 /// Outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Done,
+    /// There was this item already.
+    Found(Fields),
     /// The item is missing or needs no change. For a backfill, two items share a value.
     Nothing,
     Exists,
@@ -138,6 +142,24 @@ fn outcome_of_bulk(result: table_runtime::Result<BulkProgress>) -> Outcome {
     }
 }
 
+/// Returns the note that no item has but the one that the act at this position has inserted with `get_or_insert`.
+fn mark(at: usize) -> u32 {
+    10 + u32::try_from(at).expect("there are few acts")
+}
+
+/// Returns what became of a `get_or_insert` of this item.
+fn outcome_of_get(new: Fields, result: table_runtime::Result<(Fields, bool)>) -> Outcome {
+    match result {
+        Ok((stored, true)) => {
+            // A patch may have changed the likes while it was pending.
+            assert_eq!(Fields { likes: new.likes, ..stored }, new, "it is new");
+            Outcome::Done
+        }
+        Ok((stored, false)) => Outcome::Found(stored),
+        Err(error) => outcome::<()>(Err(error)),
+    }
+}
+
 /// Polls a future until it has waited this often, and drops it.
 async fn dropped<T>(future: impl Future<Output = T>, waits: usize) -> Option<T> {
     let mut future = pin!(future);
@@ -153,7 +175,8 @@ async fn dropped<T>(future: impl Future<Output = T>, waits: usize) -> Option<T> 
     .await
 }
 
-async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act) -> Outcome {
+/// Runs the act at this position of a set.
+async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act, at: usize) -> Outcome {
     let tables = &tables;
     let read = async |id| kind.get(tables, id).await.expect("the store answers");
     match act {
@@ -191,6 +214,11 @@ async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act) -> Outcome {
             let modify = kind.modify_or_insert(tables, new, Fields::change_to(value, other)).map(outcome);
             dropped(Box::pin(modify), REPEATED).await.unwrap_or(Outcome::Left)
         }
+        GetOrInsert(id, value, other) => {
+            let new = Fields { note: mark(at), ..Fields::new(id, value, other) };
+            let get = kind.get_or_insert(tables, new).map(|result| outcome_of_get(new, result));
+            dropped(Box::pin(get), REPEATED).await.unwrap_or(Outcome::Left)
+        }
         Delete(id) => match read(id).await {
             Some(item) => outcome(item.delete(tables).await),
             None => Outcome::Nothing,
@@ -221,9 +249,9 @@ async fn run(kind: &'static dyn ItemKind, tables: Tables, act: Act) -> Outcome {
             Err(error) => panic!("{error:#}"),
         },
         Dropped(act, waits) => {
-            dropped(Box::pin(run(kind, tables.clone(), *act)), waits).await.unwrap_or(Outcome::Nothing)
+            dropped(Box::pin(run(kind, tables.clone(), *act, at)), waits).await.unwrap_or(Outcome::Nothing)
         }
-        Late(act, _) => Box::pin(run(kind, tables.clone(), *act)).await,
+        Late(act, _) => Box::pin(run(kind, tables.clone(), *act, at)).await,
     }
 }
 
@@ -237,6 +265,7 @@ impl Act {
             | Merge(id, ..)
             | Modify(id, ..)
             | ModifyOrInsert(id, ..)
+            | GetOrInsert(id, ..)
             | Note(id, _)
             | Bare(id, _)
             // It changes no pending insert, because no reader returns the version of one.
@@ -298,6 +327,7 @@ impl Act {
             | Merge(own, value, other)
             | Modify(own, value, other)
             | ModifyOrInsert(own, value, other)
+            | GetOrInsert(own, value, other)
                 if own == id =>
             {
                 Some((value, other))
@@ -308,6 +338,16 @@ impl Act {
                 Write::Update(own, value, other) if own == id => Some((value, other)),
                 _ => None,
             }),
+            Dropped(act, _) | Late(act, _) => act.values(id),
+            _ => None,
+        }
+    }
+
+    /// Returns the item that it inserts unless there is one, without its mark.
+    const fn gets(self) -> Option<Fields> {
+        match self {
+            GetOrInsert(id, value, other) => Some(Fields::new(id, value, other)),
+            Dropped(act, _) | Late(act, _) => act.gets(),
             _ => None,
         }
     }
@@ -347,6 +387,7 @@ impl Check<'_> {
         if seen.is_at_rest() {
             let all = promised(self.kind, &seen.tables).await?;
             self.acknowledged(seen, &all)?;
+            self.is_marked(seen, &all)?;
             self.keeps_unknown(seen, &all).await?;
             let is_left = self.loses
                 || self.acts.iter().any(|act| matches!(act, Dropped(..)))
@@ -365,6 +406,7 @@ impl Check<'_> {
         }
         if self.visited.borrow_mut().insert(contents(&seen.store)) {
             let all = promised(self.kind, &seen.tables).await?;
+            self.is_marked(seen, &all)?;
             if !is_ready && !fill(self.kind, &seen.tables, 1).await? {
                 let shared = all.iter().any(|one| all.iter().any(|other| clashes(self.kind, one, other)));
                 ensure!(shared, "a backfill found a conflict where no two items share a value");
@@ -412,11 +454,12 @@ impl Check<'_> {
                     ensure!(is_so, "{act:?} was acknowledged, and the item has other values");
                 }
             }
-            if let Insert(id, value, other) = *act {
+            if let Insert(id, value, other) | GetOrInsert(id, value, other) = *act {
                 inserted.push((Fields::new(id, value, other), **outcome));
             }
         }
         self.is_none_lost(seen, all)?;
+        self.are_got(seen, all)?;
         let clash = |(at, one): (usize, &(Fields, Outcome))| {
             inserted[at + 1..].iter().all(|(other, _)| clashes(self.kind, &one.0, other))
         };
@@ -445,6 +488,90 @@ impl Check<'_> {
             ensure!(likes.is_none_or(|likes| fields.likes == likes), "{fields:?} should have {likes:?} likes");
         }
         Ok(())
+    }
+}
+
+impl Check<'_> {
+    /// Checks that only a `get_or_insert` which has not said otherwise has inserted an item.
+    fn is_marked(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
+        for fields in all {
+            let Some(at) = (0..self.acts.len()).find(|at| mark(*at) == fields.note) else { continue };
+            ensure!(
+                may_have_inserted(&seen.ops[at]),
+                "{:?} gave {:?} and inserted {fields:?}",
+                self.acts[at],
+                seen.ops[at]
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks what each `get_or_insert` returned.
+    fn are_got(&self, seen: &Seen<'_, Outcome>, all: &[Fields]) -> Result<()> {
+        for (at, (act, progress)) in self.acts.iter().zip(&seen.ops).enumerate() {
+            let (Some(new), Progress::Ended(outcome)) = (act.gets(), progress) else { continue };
+            let is_true = match outcome {
+                Outcome::Found(found) => self.is_found(seen, all, (at, new), found),
+                // No item is of another kind, or in the bin, and none has a version that it requires.
+                Outcome::Exists | Outcome::Conflict => false,
+                Outcome::Violation => {
+                    let written = |id| self.acts.iter().filter_map(move |act| Some((id, act.values(id)?)));
+                    let written = (1..=5).flat_map(written);
+                    let written = written.map(|(id, (value, other))| Fields::new(id, value, other));
+                    self.start.iter().copied().chain(written).any(|other| clashes(self.kind, &new, &other))
+                }
+                _ => true,
+            };
+            ensure!(is_true, "{act:?} gave {outcome:?}, which was never true");
+        }
+        self.is_one_new(seen)
+    }
+
+    /// Checks whether an item that the act at this position found, instead of inserting `new`, may have been there.
+    fn is_found(&self, seen: &Seen<'_, Outcome>, all: &[Fields], (at, new): (usize, Fields), found: &Fields) -> bool {
+        let begun = self.start.iter().filter(|fields| fields.id == new.id).map(|fields| (fields.value, fields.other));
+        let mut values = begun.chain(self.acts.iter().filter_map(|act| act.values(new.id)));
+        // Whoever inserted it has not said otherwise.
+        let by = (0..self.acts.len()).find(|at| mark(*at) == found.note);
+        let is_marked = by.is_none_or(|by| by != at && may_have_inserted(&seen.ops[by]));
+        // It was committed, so it is there if nothing changes or deletes it.
+        let may_change = self.acts.iter().any(|act| act.gets().is_none() && act.changes(new.id));
+        let is_there = may_change || all.contains(found);
+        found.id == new.id && is_marked && is_there && values.any(|values| values == (found.value, found.other))
+    }
+
+    /// Checks that of several `get_or_insert` of one key, with nothing beside them, one inserts the item, and none is refused
+    /// because of it.
+    fn is_one_new(&self, seen: &Seen<'_, Outcome>) -> Result<()> {
+        let Some(first) = self.acts.first().and_then(|act| act.gets()) else { return Ok(()) };
+        if !self.acts.iter().all(|act| act.gets().is_some_and(|new| new.id == first.id)) {
+            return Ok(());
+        }
+        let count = |is: fn(&Outcome) -> bool| {
+            seen.ops.iter().filter(|progress| matches!(progress, Progress::Ended(outcome) if is(outcome))).count()
+        };
+        let (new, refused) =
+            (count(|outcome| *outcome == Outcome::Done), count(|outcome| *outcome == Outcome::Violation));
+        // One that was left may have inserted it.
+        let may_be_none = count(|outcome| matches!(outcome, Outcome::Left | Outcome::Unknown | Outcome::Nothing)) > 0;
+        let is_right = if self.start.iter().any(|fields| fields.id == first.id) {
+            new == 0 && refused == 0
+        } else {
+            let may_be_refused = !self.start.is_empty();
+            new <= 1 && (new == 1 || may_be_none || refused == self.acts.len()) && (refused == 0 || may_be_refused)
+        };
+        ensure!(is_right, "{new} are new, and {refused} were refused");
+        Ok(())
+    }
+}
+
+/// Checks whether a `get_or_insert` may have inserted its item.
+const fn may_have_inserted(progress: &Progress<'_, Outcome>) -> bool {
+    match progress {
+        Progress::Running | Progress::Crashed => true,
+        Progress::Ended(outcome) => {
+            matches!(outcome, Outcome::Done | Outcome::Left | Outcome::Unknown | Outcome::Nothing)
+        }
     }
 }
 
@@ -491,16 +618,16 @@ fn explore_with(
     };
     let plain = plain.context("a plain store does not wait")??;
     let plain = if acts.contains(&FillSideBySide) { plain.with_pages(1) } else { plain };
-    let operation = |act: Act| match act {
+    let operation = |(number, act): (usize, Act)| match act {
         // The handle gets leases, of which the store's own clock shows the end.
         Late(_, at) => staged(format!("{act:?}"), move |stage: Stage| {
             stage.faults.arm_late(at, true);
-            run(kind, stage.tables, act)
+            run(kind, stage.tables, act, number)
         })
         .prepared(move |stage: Stage| async move { kind.create(&stage.tables).await.expect("the store answers") }),
-        _ => op(format!("{act:?}"), move |tables| run(kind, tables, act)),
+        _ => op(format!("{act:?}"), move |tables| run(kind, tables, act, number)),
     };
-    let ops: Vec<Op<_>> = acts.iter().copied().map(operation).collect();
+    let ops: Vec<Op<_>> = acts.iter().copied().enumerate().map(operation).collect();
     let explored = search.explore(&plain, &ops, async |seen| check.check(seen).await);
     let explored = explored.with_context(|| format!("{acts:?} on {start:?}"))?;
     if Depth::Full.is_reached() {
@@ -587,7 +714,7 @@ const FEW_ELEMENTS: [Act; 8] = [
 ];
 
 /// Operations that are repeated if another writer interferes.
-const MODIFY: [Act; 3] = [Modify(1, 2, 2), Modify(2, 1, 1), ModifyOrInsert(1, 2, 2)];
+const MODIFY: [Act; 4] = [Modify(1, 2, 2), Modify(2, 1, 1), ModifyOrInsert(1, 2, 2), GetOrInsert(1, 2, 2)];
 
 /// Operations on two items.
 const BULK: [Act; 4] = [InsertAll(ONE_ITEM, TWIN), UpsertAll(NOTED_ITEM, TWIN), RemoveAll(1, 2), RemoveRead(1, 2)];
@@ -846,6 +973,44 @@ const MODIFYING: Sets = &[
     (NONE, &[ModifyOrInsert(1, 1, 1), ModifyOrInsert(1, 2, 2), Insert(2, 1, 1)]),
 ];
 
+/// Pairs of which one or both insert an item unless there is one.
+const GETTING: Sets = &[
+    (NONE, &[GetOrInsert(1, 1, 1), GetOrInsert(1, 1, 1)]),
+    (NONE, &[GetOrInsert(1, 1, 1), GetOrInsert(1, 2, 2)]),
+    (ONE, &[GetOrInsert(1, 1, 1), GetOrInsert(1, 2, 2)]),
+    (NONE, &[GetOrInsert(1, 1, 1), Insert(1, 1, 1)]),
+    (NONE, &[GetOrInsert(1, 1, 1), Insert(2, 1, 1)]),
+    (NONE, &[GetOrInsert(1, 1, 1), GetOrInsert(2, 1, 1)]),
+    (NONE, &[GetOrInsert(1, 1, 1), Repair]),
+    (ONE, &[GetOrInsert(1, 1, 1), Delete(1)]),
+    (ONE, &[GetOrInsert(1, 2, 2), Update(1, 2, 2)]),
+    // The value comes to another item, or is left by one.
+    (ONE, &[GetOrInsert(2, 2, 2), Update(1, 2, 2)]),
+    (ONE, &[GetOrInsert(2, 1, 1), Update(1, 2, 2)]),
+    (ONE, &[GetOrInsert(2, 1, 1), Delete(1)]),
+    (ONE, &[GetOrInsert(2, 1, 1), GetOrInsert(2, 2, 2)]),
+    // Both the key and the value are taken.
+    (TWO, &[GetOrInsert(1, 2, 2), Delete(2)]),
+    (NONE, &[Dropped(&GetOrInsert(1, 1, 1), 1), GetOrInsert(1, 1, 1)]),
+    (NONE, &[Dropped(&GetOrInsert(1, 1, 1), 2), GetOrInsert(1, 2, 2)]),
+    (NONE, &[Dropped(&GetOrInsert(1, 1, 1), 3), GetOrInsert(1, 1, 1)]),
+    (ONE, &[Dropped(&GetOrInsert(1, 1, 1), 2), Delete(1)]),
+];
+
+/// Further sets, which have three operations.
+const MORE_GETTING: Sets = &[
+    (NONE, &[GetOrInsert(1, 1, 1), GetOrInsert(1, 1, 1), Delete(1)]),
+    (NONE, &[GetOrInsert(1, 1, 1), GetOrInsert(1, 2, 2), Insert(2, 1, 1)]),
+    (ONE, &[GetOrInsert(1, 1, 1), Delete(1), Insert(2, 1, 1)]),
+    (ONE, &[GetOrInsert(2, 1, 1), Update(1, 2, 2), Delete(1)]),
+];
+
+/// Further sets, which have millions of states if rows are written in steps.
+const LONG_GETTING: Sets = &[
+    (NONE, &[GetOrInsert(1, 1, 1), GetOrInsert(1, 1, 1), GetOrInsert(1, 2, 2)]),
+    (NONE, &[GetOrInsert(1, 1, 1), GetOrInsert(1, 2, 2), Repair]),
+];
+
 /// Pairs of writers that collide crosswise in two unique indexes.
 const CROSSING_PAIRS: Sets = &[
     (ONE, &[Insert(2, 1, 1), Insert(2, 1, 2)]),
@@ -854,6 +1019,7 @@ const CROSSING_PAIRS: Sets = &[
     (ONE, &[Update(1, 2, 2), Update(1, 3, 2)]),
     (ONE, &[Update(1, 2, 2), Delete(1)]),
     (TWO, &[Update(1, 3, 2), Update(2, 1, 3)]),
+    (ONE, &[GetOrInsert(2, 1, 2), GetOrInsert(2, 2, 1)]),
     // These take longer.
     (NONE, &[Insert(1, 1, 1), Insert(2, 1, 1)]),
     (ONE, &[Insert(2, 1, 1), Delete(1)]),
@@ -1001,21 +1167,21 @@ kinds! {
     unique_elements_elsewhere [ELEMENTS_MOVING ELEMENTS_CHANGING] [] [MORE_ELEMENTS];
     include_elements_elsewhere [ELEMENTS_MOVING] [] [ELEMENTS_CHANGING MORE_ELEMENTS];
     copy_elements_elsewhere [ELEMENTS_MOVING] [] [ELEMENTS_CHANGING MORE_ELEMENTS];
-    pointer_in_partition [POINTERS GROUPED MODIFYING] [] [OWNERS];
-    unique_in_partition [OWNERS MORE_OWNERS BUILDING MORE_BUILDING GROUPED MODIFYING] [] [LONG_OWNERS];
+    pointer_in_partition [POINTERS GROUPED MODIFYING GETTING MORE_GETTING LONG_GETTING] [] [OWNERS];
+    unique_in_partition [OWNERS MORE_OWNERS BUILDING MORE_BUILDING GROUPED MODIFYING GETTING MORE_GETTING LONG_GETTING] [] [LONG_OWNERS];
     copy_in_partition [POINTERS GROUPED] [] [OWNERS];
     unique_copy_in_partition [OWNERS BUILDING MORE_BUILDING GROUPED] [] [MORE_OWNERS];
     include_in_partition [POINTERS GROUPED] [] [OWNERS];
     unique_include_in_partition [OWNERS BUILDING MORE_BUILDING GROUPED] [] [MORE_OWNERS];
-    list_in_partition [POINTERS MODIFYING] [] [GROUPED];
+    list_in_partition [POINTERS MODIFYING GETTING MORE_GETTING LONG_GETTING] [] [GROUPED];
     pointer_in_table [REINSERTING] [POINTERS] [];
     unique_in_table [REINSERTING] [OWNERS] [BUILDING];
     copy_in_table [DELETING] [PROPAGATING] [];
     include_in_table [DELETING] [PROPAGATING] [];
     unique_include_in_table [REINSERTING] [DELETING] [PROPAGATING];
-    pointer_elsewhere [POINTERS MERGING REBUILDING SIDE_BY_SIDE] [] [OWNERS MODIFYING];
-    unique_elsewhere [OWNERS MORE_OWNERS MERGING] [BUILDING REBUILDING SIDE_BY_SIDE] [LONG_OWNERS MORE_BUILDING MODIFYING];
-    copy_elsewhere [PROPAGATING] [] [OVERTAKING MERGING];
+    pointer_elsewhere [POINTERS MERGING REBUILDING SIDE_BY_SIDE GETTING MORE_GETTING] [] [OWNERS MODIFYING];
+    unique_elsewhere [OWNERS MORE_OWNERS MERGING GETTING] [BUILDING REBUILDING SIDE_BY_SIDE MORE_GETTING] [LONG_OWNERS MORE_BUILDING MODIFYING];
+    copy_elsewhere [PROPAGATING GETTING MORE_GETTING] [] [OVERTAKING MERGING];
     include_elsewhere [PROPAGATING MERGING] [REBUILDING] [OVERTAKING];
     unique_include_elsewhere [DELETING] [] [PROPAGATING OVERTAKING];
 }
@@ -1027,8 +1193,8 @@ mod in_one_transaction {
     kinds! {
         Store:
         pointer_elsewhere [POINTERS MODIFYING] [] [OWNERS MERGING];
-        unique_elsewhere [OWNERS MORE_OWNERS BUILDING MODIFYING] [] [LONG_OWNERS MORE_BUILDING MERGING];
-        copy_elsewhere [PROPAGATING] [] [OVERTAKING MERGING];
+        unique_elsewhere [OWNERS MORE_OWNERS BUILDING MODIFYING GETTING MORE_GETTING LONG_GETTING] [] [LONG_OWNERS MORE_BUILDING MERGING];
+        copy_elsewhere [PROPAGATING GETTING] [] [OVERTAKING MERGING];
         include_elsewhere [PROPAGATING] [] [OVERTAKING MERGING];
         unique_include_elsewhere [DELETING] [] [PROPAGATING OVERTAKING];
         two_elsewhere [CROSSINGS] [] [CROSSING_PAIRS];
@@ -1073,7 +1239,7 @@ mod two_elsewhere {
         if Depth::Full.is_reached() {
             return combinations(KIND, Reach::Partition, &STARTS, &CROSSWISE, 2);
         }
-        explore_sets(KIND, Reach::Partition, CROSSING_PAIRS[..Depth::choose(6, 8, 8)].iter().copied())
+        explore_sets(KIND, Reach::Partition, CROSSING_PAIRS[..Depth::choose(7, 9, 9)].iter().copied())
     }
 
     #[test]
@@ -1148,6 +1314,9 @@ mod unanswered {
         (ONE, &[Note(1, 7), Update(1, 2, 2)]),
         (ONE, &[Delete(1), Insert(1, 1, 1)]),
         (ONE, &[Delete(1), Insert(2, 1, 1)]),
+        (NONE, &[GetOrInsert(1, 1, 1), GetOrInsert(1, 1, 1)]),
+        (NONE, &[GetOrInsert(1, 1, 1), Insert(2, 1, 1)]),
+        (ONE, &[GetOrInsert(1, 2, 2), Delete(1)]),
         (TWO, &[Update(1, 3, 3), Update(2, 1, 1)]),
         (OLD_ONE, &[Fill]),
         (OLD_TWINS, &[Fill]),

@@ -46,6 +46,7 @@ mod layouts {
     mod entities;
     mod index_states;
     mod migrations;
+    mod sets;
     mod shared_tables;
 }
 mod large;
@@ -84,12 +85,14 @@ mod slices {
 }
 mod transfer;
 mod versions;
+mod web;
 mod wholes;
 mod writes {
     mod bulk;
     mod deleting;
     mod elsewhere;
     mod groups;
+    mod leases;
     mod modify;
     mod rounds;
     mod single;

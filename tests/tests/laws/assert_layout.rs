@@ -103,6 +103,33 @@ fn one_run_shows_the_problems_of_all_entities() -> Result<()> {
 }
 
 #[test]
+fn a_set_has_a_file_for_each_entity() -> Result<()> {
+    mod more {
+        use table_runtime::TableEntity;
+
+        #[derive(TableEntity)]
+        #[table(name = "Authors", entity = "Writer")]
+        pub(super) struct Author {
+            #[partition_key]
+            #[row_key]
+            pub name: String,
+        }
+    }
+    type Blog = (first::Post, (more::Author,));
+    let folder = tempfile::tempdir()?;
+    let assert = || catch_unwind(AssertUnwindSafe(|| table_runtime::assert_layouts!(Blog, folder.path())));
+    let panic = assert().err().context("there were no files")?;
+    let text = panic.downcast_ref::<String>().context("a message")?;
+    ensure!(text.contains("Post.json") && text.contains("Writer.json"), "{text}");
+    ensure!(assert().is_ok(), "they were written");
+    fs::write(folder.path().join("Post.json"), serde_json::to_string(&changed::Post::layout())?)?;
+    let panic = assert().err().context("one of them differs")?;
+    let text = panic.downcast_ref::<String>().context("a message")?;
+    ensure!(text.contains("`Post` is not stored as") && !text.contains("Writer.json"), "{text}");
+    Ok(())
+}
+
+#[test]
 fn renaming_structs_and_fields_changes_no_layout() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("post.json");

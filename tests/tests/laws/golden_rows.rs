@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
-use table_runtime::{KeyPart, Point, Property, TableEntity};
+use table_runtime::{Guid, KeyPart, Point, Property, TableEntity};
 use tests::stores::{Kind, Store};
 use time::{Month, OffsetDateTime, UtcOffset};
 use uuid::Uuid;
@@ -494,6 +494,21 @@ fn small_types() {
     assert_eq!(row(&ByNumber::key("p", Number(-1))), "00000");
     let id = Uuid::from_u128(0xABCD_EF01_2345_6789_ABCD_EF01_2345_6789);
     assert_eq!(row(&ByUuid::key("p", id)), "abcdef01-2345-6789-abcd-ef0123456789");
+}
+
+#[test]
+fn guids_in_reverse() {
+    row_key!(ByUuid: Uuid, reverse);
+    row_key!(ByGuid: Guid, reverse);
+    for (id, key) in [
+        ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
+        ("ffffffff-ffff-ffff-ffff-ffffffffffff", "00000000-0000-0000-0000-000000000000"),
+        ("00112233-4455-6677-8899-aabbccddeeff", "ffeeddcc-bbaa-9988-7766-554433221100"),
+        ("0128de23-ae80-7000-8000-000000000001", "fed721dc-517f-8fff-7fff-fffffffffffe"),
+    ] {
+        assert_eq!(row(&ByUuid::key("p", id.parse().unwrap())), key);
+        assert_eq!(row(&ByGuid::key("p", id.parse().unwrap())), key);
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ enum Act {
     Update(Fields),
     Modify(Fields),
     ModifyOrInsert(Fields),
+    GetOrInsert(Fields),
     Patch(u32),
     Delete(u32),
     Remove(u32),
@@ -45,7 +46,7 @@ enum Act {
 const START: [Fields; 2] = [Fields::new(1, 1, 4), Fields::new(2, 2, 2)];
 
 /// The value 3 is free, or belongs to what a crashed writer has left behind.
-const ACTS: [Act; 23] = [
+const ACTS: [Act; 25] = [
     Act::Insert(Fields::new(3, 3, 3)),
     Act::Insert(Fields::new(4, 3, 3)),
     // It violates the second unique index after it has taken the first value.
@@ -58,6 +59,8 @@ const ACTS: [Act; 23] = [
     Act::Update(Fields { note: 7, ..START[0] }),
     Act::Modify(Fields::new(1, 3, 3)),
     Act::ModifyOrInsert(Fields::new(3, 3, 3)),
+    Act::GetOrInsert(Fields::new(3, 3, 3)),
+    Act::GetOrInsert(Fields::new(3, 3, 2)),
     Act::Patch(1),
     Act::Delete(1),
     Act::Remove(1),
@@ -147,6 +150,7 @@ async fn run(kind: &dyn ItemKind, tables: &Tables, act: Act) -> table_runtime::R
         Act::ModifyOrInsert(fields) => {
             kind.modify_or_insert(tables, fields, Fields::change_to(fields.value, fields.other)).await
         }
+        Act::GetOrInsert(fields) => kind.get_or_insert(tables, fields).await.map(drop),
         Act::Patch(id) => kind.patch(tables, id, 4).await,
         Act::Delete(id) => match read(id).await? {
             Some(item) => item.delete(tables).await,

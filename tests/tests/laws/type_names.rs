@@ -14,9 +14,10 @@ use super::floors::{files, is_test};
 pub(crate) const CRATES: [&str; 7] =
     ["table-azure", "table-cli", "table-embedded", "table-model", "table-runtime", "table-store", "table-testing"];
 
-/// Public names that two types have. The cost of a point query is `cost::Point`, a name of its own module. Two crates have a
-/// seal, because a crate can seal types of others, such as ranges, only by a trait of its own.
-const SHARED: [&str; 2] = ["Point", "Sealed"];
+/// Public names that two types have. The cost of a point query is `cost::Point`, a name of its own module, as is `axum::IfMatch`,
+/// the header of a request to a web service. Two crates have a seal, because a crate can seal types of others, such as ranges,
+/// only by a trait of its own.
+const SHARED: [&str; 3] = ["IfMatch", "Point", "Sealed"];
 
 /// Appends the types of a file, also those in its modules, and whether each is public.
 fn types(source: TokenStream, found: &mut Vec<(String, bool)>) {

@@ -31,6 +31,8 @@ enum Act {
     Modify(u32, u32, u32),
     /// The same, or an insert.
     ModifyOrInsert(u32, u32, u32),
+    /// Insert, unless there is an item with its key.
+    GetOrInsert(u32, u32, u32),
     Patch(u32),
     Delete(u32),
     Remove(u32),
@@ -39,11 +41,14 @@ enum Act {
     Repair,
 }
 
+/// The note of an item that a `get_or_insert` has inserted.
+const GOT: u32 = 6;
+
 /// Items stored at the beginning. The first one has two elements, the second one has one.
 const START: [Fields; 2] = [Fields::new(1, 1, 4), Fields::new(2, 2, 2)];
 
 /// All writes, including those that violate a unique index.
-const ACTS: [Act; 29] = [
+const ACTS: [Act; 34] = [
     Act::Insert(3, 3, 3),
     Act::Insert(3, 1, 3),
     Act::Insert(3, 3, 4),
@@ -62,6 +67,12 @@ const ACTS: [Act; 29] = [
     Act::Modify(1, 2, 4),
     Act::ModifyOrInsert(1, 3, 3),
     Act::ModifyOrInsert(3, 3, 3),
+    Act::GetOrInsert(3, 3, 3),
+    Act::GetOrInsert(3, 3, 2),
+    // The item is there, and another one has the values.
+    Act::GetOrInsert(1, 1, 4),
+    Act::GetOrInsert(1, 3, 3),
+    Act::GetOrInsert(1, 2, 2),
     Act::Patch(1),
     Act::Delete(1),
     Act::Remove(1),
@@ -87,7 +98,7 @@ const DAMAGING: [Act; 6] = [
 ];
 
 /// Writes that touch what a failed write left behind.
-const AFTER_FAULT: [Act; 11] = [
+const AFTER_FAULT: [Act; 13] = [
     Act::Insert(3, 3, 3),
     Act::Insert(4, 3, 1),
     Act::Insert(4, 1, 3),
@@ -95,6 +106,8 @@ const AFTER_FAULT: [Act; 11] = [
     Act::Update(2, 3, 4),
     Act::Update(1, 4, 4),
     Act::ModifyOrInsert(3, 3, 3),
+    Act::GetOrInsert(3, 3, 3),
+    Act::GetOrInsert(4, 3, 1),
     Act::Delete(1),
     // The claims that these want may be left with the other item.
     Act::Both(Write::Insert(Fields::new(3, 3, 3)), Write::Note(1, 7)),
@@ -119,6 +132,13 @@ async fn run(kind: &dyn ItemKind, tables: &Tables, act: Act) -> table_runtime::R
         Act::Modify(id, value, other) => kind.modify(tables, id, Fields::change_to(value, other)).await.map(drop),
         Act::ModifyOrInsert(id, value, other) => {
             kind.modify_or_insert(tables, Fields::new(id, value, other), Fields::change_to(value, other)).await
+        }
+        Act::GetOrInsert(id, value, other) => {
+            let new = Fields { note: GOT, ..Fields::new(id, value, other) };
+            let (stored, is_new) = kind.get_or_insert(tables, new).await?;
+            assert_eq!(is_new, stored.note == GOT, "{stored:?}");
+            assert!(stored.id == id && (!is_new || stored == new), "{stored:?}");
+            Ok(())
         }
         Act::Patch(id) => kind.patch(tables, id, 4).await,
         Act::Delete(id) => match kind.get(tables, id).await? {
@@ -155,6 +175,13 @@ fn after(kind: &dyn ItemKind, before: &[Fields], act: Act) -> Option<Vec<Fields>
             if matches!(act, Act::ModifyOrInsert(..)) {
                 entry.or_insert(Fields::new(id, value, other));
             }
+            id
+        }
+        Act::GetOrInsert(id, value, other) => {
+            if items.contains_key(&id) {
+                return Some(before.to_vec());
+            }
+            items.insert(id, Fields { note: GOT, ..Fields::new(id, value, other) });
             id
         }
         Act::Note(id) => {

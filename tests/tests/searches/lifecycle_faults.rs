@@ -42,6 +42,8 @@ fn acts() -> Vec<Act> {
         Act::Upsert(moved),
         Act::Merge(moved),
         Act::ModifyOrInsert(moved, change(again)),
+        Act::GetOrInsert(again),
+        Act::GetOrInsert(moved),
         Act::Modify((0, 0), change(moved)),
         Act::Patch((0, 0), 7),
         Act::Remove((0, 0)),
@@ -51,6 +53,10 @@ fn acts() -> Vec<Act> {
         // Its values: all of them, or some that another one has.
         Act::Insert(written(1, 0, [0, 0, 0])),
         Act::Insert(written(0, 3, [0, 0, 0])),
+        Act::GetOrInsert(written(0, 3, [0, 0, 0])),
+        Act::GetOrInsert(written(1, 0, [0, 2, 0])),
+        // A visible one is returned, also if another one has the values.
+        Act::GetOrInsert(written(0, 1, [2, 2, 2])),
         Act::Insert(written(1, 0, [0, 1, 0])),
         Act::Insert(written(1, 0, [0, 2, 0])),
         Act::Upsert(written(1, 0, [0, 0, 0])),
@@ -59,6 +65,7 @@ fn acts() -> Vec<Act> {
         Act::Modify((0, 1), change(written(0, 1, [0, 0, 0]))),
         // The bin.
         Act::Insert(written(0, 2, [2, 2, 2])),
+        Act::GetOrInsert(written(0, 2, [2, 2, 2])),
         Act::Upsert(written(0, 2, [2, 2, 2])),
         Act::SoftDelete((0, 1)),
         Act::Restore((0, 2)),

@@ -48,3 +48,4 @@ mod rolling_deployments;
 mod scheduled;
 mod simultaneous_starts;
 mod slices_model;
+mod work_queues;

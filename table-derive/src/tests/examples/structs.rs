@@ -70,6 +70,8 @@ struct Reversed {
     e: i32,
     #[row_key(reverse)]
     f: i128,
+    #[row_key(reverse)]
+    g: uuid::Uuid,
 }
 
 #[derive(TableEntity)]
@@ -100,6 +102,7 @@ struct Joined {
 }
 
 #[derive(TableEntity)]
+#[index(newest, same_partition, row(session(reverse)))]
 struct Indexed {
     #[partition_key]
     tenant: String,
@@ -109,4 +112,5 @@ struct Indexed {
     email: Option<String>,
     #[index(title, first = 1, same_partition)]
     title: String,
+    session: uuid::Uuid,
 }

@@ -305,7 +305,10 @@ impl Tables {
     /// # Errors
     /// Returns the store's errors, those of removals as [`Error::Bulk`]. What was removed before stays removed.
     pub fn sweep<'a, E: Sweepable>(&self) -> Job<'a, Sweep<'a, E>> {
-        let schema = Schema::of::<E>();
+        self.sweep_schema(Schema::of::<E>())
+    }
+
+    pub(crate) fn sweep_schema<'a, E>(&self, schema: Schema) -> Job<'a, Sweep<'a, E>> {
         let of = Write::new(self.of_primary(), schema).map(|write| Arc::new(write) as _);
         Job::new(Sweep::new(of, hash_job("sweep", schema.layouts)))
     }

@@ -209,7 +209,10 @@ impl Tables {
     /// # Errors
     /// The store's errors. A row that cannot be read is a [finding](Finding::Foreign).
     pub fn verify<'a, E: TableEntity>(&self) -> Job<'a, Verify> {
-        let schema = Schema::of::<E>();
+        self.verify_schema(Schema::of::<E>())
+    }
+
+    pub(crate) fn verify_schema<'a>(&self, schema: Schema) -> Job<'a, Verify> {
         let of = Write::new(self.clone(), schema).map(|write| Arc::new(Typed::new(Arc::new(write), None)) as _);
         Job::new(Verify::new(of, hash_job("verify", schema.layouts)))
     }

@@ -56,12 +56,12 @@ impl<'a> Switch<'a> {
         if is_done(migration).await? {
             return Ok(None);
         }
-        match tables.create_schema(*old).await {
+        match tables.create_schemas(vec![*old]).await {
             // An earlier run has begun to switch.
             Err(Error::EntityMoved { .. }) => {}
             created => created?,
         }
-        tables.create_schema(*new).for_migration().await?;
+        tables.create_schemas(vec![*new]).for_migration().await?;
         let mut delays = pacing::delays();
         loop {
             let began = tables.backend().clock();

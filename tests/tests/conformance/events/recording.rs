@@ -87,6 +87,8 @@ async fn each_verb_records_what_it_did(store: &Store) -> Result<()> {
     tables.update(&mut stored).await?;
     tables.modify(key(), |order| order.note = "modify".into()).await?;
     tables.modify_or_insert(&Order::new(1), |order| order.note = "modify or insert".into()).await?;
+    // It is there, so nothing is written.
+    assert!(!tables.get_or_insert(&note("get or insert")).await?.1);
     let etag = tables.patch(key(), |order| [order.note.set("patch")]).await?;
     tables.patch_if(key(), &etag, |order| [order.note.set("patch if")]).await?;
     time.set(at(5));
@@ -98,6 +100,9 @@ async fn each_verb_records_what_it_did(store: &Store) -> Result<()> {
     tables.modify_or_insert(&note("inserted"), |_| {}).await?;
     assert!(tables.remove(key()).await?);
     assert!(!tables.remove(key()).await?, "there is none");
+    time.set(at(7));
+    let (_, is_new) = tables.get_or_insert(&note("got or inserted")).await?;
+    assert!(is_new);
     let expected = [
         "Inserted upsert new",
         "Updated upsert",
@@ -112,6 +117,7 @@ async fn each_verb_records_what_it_did(store: &Store) -> Result<()> {
         "Deleted patch if",
         "Inserted inserted",
         "Deleted inserted",
+        "Inserted got or inserted",
     ];
     assert_eq!(shown(store, "Orders", "Note").await?, expected);
     Ok(())

@@ -327,7 +327,7 @@ impl Subject for Person {
 
     async fn patch(&self, tables: &Tables) -> table_runtime::Result<table_runtime::ETag> {
         // Every property of a person is in a copy, so none can be patched.
-        tables.patch(self.point(), |_| []).await
+        tables.patch(self.point(), |_| Vec::<table_runtime::filter::Set<Self>>::new()).await
     }
 
     fn patched(&self, old: &Self) -> Self {

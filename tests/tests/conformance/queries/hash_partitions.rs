@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use futures_util::TryStreamExt;
 use table_runtime::{
-    Copied, Error, Query, TableEntity, Tables,
+    BoxedRows, Copied, Error, Query, TableEntity, Tables,
     backend::Backend as _,
     cost::{AtMost, FanOut},
     error::ParseCursorError,
@@ -25,6 +25,8 @@ crate::conformance! {
     a_fan_out_takes_one_request_for_each_partition
     explain_describes_a_fan_out
     a_folded_value_has_one_partition
+    one_of_the_hash_partitions_is_read
+    a_hash_partition_has_cursors_of_its_own
 }
 
 /// Entity whose partition is a hash of the row key's field.
@@ -306,6 +308,108 @@ async fn a_folded_value_has_one_partition(store: &Store) -> Result<()> {
         let taken = tables.insert(&member("another", "Bern", spelled)).await;
         assert!(matches!(taken, Err(Error::UniqueViolation(_))), "{taken:?}");
         assert!(Member::by_mail().eq(spelled).exists(tables).await?);
+    }
+    Ok(())
+}
+
+/// Returns all results in pages.
+async fn paged<T: Send + 'static>(tables: &Tables, query: impl Fn() -> BoxedRows<T>, size: usize) -> Result<Vec<T>> {
+    let (mut found, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = query().page(tables, size, cursor.as_deref()).await?;
+        found.extend(page.entities);
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// Checks that the partitions have the results of the query, each one in the order of the query.
+async fn check_partitions<T: Send + Clone + PartialEq + std::fmt::Debug + 'static>(
+    store: &Store,
+    all: &BoxedRows<T>,
+    partitions: &[BoxedRows<T>],
+) -> Result<()> {
+    let tables = &store.tables;
+    let mut left = all.clone().all(tables).await?;
+    assert!(left.len() > 2 * partitions.len());
+    for partition in partitions {
+        let explain = partition.explain();
+        assert_eq!((explain.partitions(), explain.requests()), (Some(1), 1), "{explain}");
+        let found = partition.clone().all(tables).await?;
+        assert!(!found.is_empty());
+        assert_eq!(partition.clone().count(tables).await?, found.len());
+        assert_eq!(partition.clone().take(2).all(tables).await?, found[..found.len().min(2)]);
+        assert_eq!(partition.clone().first(tables).await?.as_ref(), found.first());
+        for size in [1, 3, 100] {
+            assert_eq!(paged(tables, || partition.clone(), size).await?, found, "pages of {size}");
+        }
+        let mut found = found.into_iter();
+        let mut next = found.next();
+        left.retain(|row| {
+            let is_next = next.as_ref() == Some(row);
+            if is_next {
+                next = found.next();
+            }
+            !is_next
+        });
+        assert_eq!(next, None, "it is in no other partition, and in order");
+    }
+    assert_eq!(left, []);
+    Ok(())
+}
+
+async fn one_of_the_hash_partitions_is_read(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    devices(tables, 60).await?;
+    let boxed = |count: usize, partition: &dyn Fn(usize) -> BoxedRows<_>| (0..count).map(partition).collect::<Vec<_>>();
+    let key = || Device::by_key("acme");
+    let keys = boxed(16, &|number| key().hash_partition(number).boxed());
+    check_partitions(store, &key().boxed(), &keys).await?;
+    let ranges = boxed(16, &|number| key().hash_partition(number).range(10..).boxed());
+    check_partitions(store, &key().range(10..).boxed(), &ranges).await?;
+    let ranges = boxed(16, &|number| key().range(10..).hash_partition(number).boxed());
+    check_partitions(store, &key().range(10..).boxed(), &ranges).await?;
+    let filtered = || key().filter(|device| device.place.lt(995));
+    let partitions = boxed(16, &|number| filtered().hash_partition(number).boxed());
+    check_partitions(store, &filtered().boxed(), &partitions).await?;
+    // An index, whose rows point to the entities.
+    let owners = || Device::by_owners().starts_with("owner");
+    let partitions = boxed(4, &|number| owners().hash_partition(number).boxed());
+    check_partitions(store, &Device::by_owners().boxed(), &partitions).await?;
+    // Copies.
+    let copies: Vec<_> = (0..8).map(|number| Device::by_places().hash_partition(number).count(tables)).collect();
+    assert_eq!(futures_util::future::try_join_all(copies).await?.iter().sum::<usize>(), 60);
+
+    store.probe.requests();
+    assert_eq!(key().hash_partition(3).all(tables).await?.iter().filter(|device| device.tenant != "acme").count(), 0);
+    assert_eq!(store.probe.requests(), 1);
+    for number in [16, 17, usize::MAX] {
+        let query = key().hash_partition(number);
+        assert!(query.explain().problem().is_some(), "{}", query.explain());
+        let error = query.all(tables).await.expect_err("there is no such partition");
+        assert!(matches!(error, Error::Query(_)), "{error}");
+        assert!(error.to_string().contains("from 0 to 15"), "{error}");
+    }
+    assert_eq!(store.probe.requests(), 0);
+    Ok(())
+}
+
+async fn a_hash_partition_has_cursors_of_its_own(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    devices(tables, 60).await?;
+    let partition = |number| Device::by_owners().hash_partition(number).boxed();
+    let mut queries: Vec<_> = (0..4).map(partition).collect();
+    queries.push(Device::by_owners().boxed());
+    for (from, query) in queries.iter().enumerate() {
+        let cursor = query.clone().page(tables, 2, None).await?.next;
+        assert!(cursor.is_some(), "{from}");
+        for (to, query) in queries.iter().enumerate() {
+            let page = query.clone().page(tables, 2, cursor.as_deref()).await;
+            let is_refused = matches!(page, Err(Error::Cursor(ParseCursorError::OtherQuery)));
+            assert_eq!(is_refused, from != to, "a cursor of query {from} for query {to}");
+        }
     }
     Ok(())
 }

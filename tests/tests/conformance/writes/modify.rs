@@ -1,12 +1,27 @@
 //! Read, change and write, with repetitions if another writer interferes, and patches of one version.
 
+use std::{pin::pin, task::Poll, time::Duration};
+
 use anyhow::Result;
-use table_runtime::{Error, Stored, TableEntity, Tables, error::RowNow};
-use tests::stores::Store;
+use futures_util::poll;
+use table_runtime::{
+    Error, Stored, TableEntity, Tables,
+    backend::{Action, IfMatch},
+    error::RowNow,
+    row::{Properties, ValueRef},
+    testing::{Clocked, Fault, Faulty, Request, Scheduled},
+};
+use tests::{
+    driven::{Next, drive},
+    stores::Store,
+};
 use time::{OffsetDateTime, macros::datetime};
 use tokio::{runtime::Handle, task::block_in_place};
 
-use crate::fixtures::{Counter, Member, Note, Post, Standing, UserId, at, everything, findings, member, violation};
+use crate::{
+    fixtures::{Counter, Member, Note, Post, Standing, UserId, at, everything, findings, member, violation},
+    lifecycle::{at as after_start, clocked, fixtures::Session, start},
+};
 
 crate::conformance! {
     modify_writes_the_change_and_returns_it
@@ -22,6 +37,16 @@ crate::conformance! {
     modify_or_insert_does_not_replace_another_kind
     modify_or_insert_creates_a_slice
     modify_or_insert_refuses_what_an_insert_refuses
+    get_or_insert_inserts_what_is_missing
+    get_or_insert_returns_a_present_entity_as_it_is
+    get_or_insert_takes_the_place_of_an_expired_entity
+    get_or_insert_refuses_what_readers_do_not_see
+    get_or_insert_names_the_owner_of_a_unique_value
+    get_or_insert_is_repeated_with_its_unique_values
+    get_or_insert_creates_a_slice
+    get_or_insert_begins_again_if_the_row_disappears
+    get_or_insert_does_not_guess_after_a_lost_answer
+    one_of_many_get_or_inserts_inserts
     a_conditional_patch_needs_the_version
     a_conditional_patch_in_a_transaction_needs_the_version
 }
@@ -368,6 +393,428 @@ async fn modify_or_insert_refuses_what_an_insert_refuses(store: &Store) -> Resul
     assert_eq!(store.probe.requests(), 0);
     assert_eq!(findings::<Guest>(store).await?, []);
     Ok(())
+}
+
+/// Requests of a `get_or_insert` that finds an entity without a list: the insert, and the read of the row in its way.
+const PRESENT: usize = 3;
+
+async fn get_or_insert_inserts_what_is_missing(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Post>().and::<Member>().and::<Guest>().and::<Counter>().await?;
+    let post = Post { url: Some("u".into()), ..Post::numbered("Marcus", 1) };
+    store.probe.requests();
+    let (mut stored, is_new) = tables.get_or_insert(&post).await?;
+    assert_eq!((is_new, store.probe.requests()), (true, 1), "an insert");
+    let found = Post::key("Marcus", at(1), 1).get(tables).await?.expect("it was inserted");
+    assert_eq!((&stored, Stored::timestamp(&stored)), (&found, Stored::timestamp(&found)));
+    assert_eq!(*stored, post);
+    // The result can be updated, in one request if no index row moves to another partition.
+    stored.likes = 7;
+    store.probe.requests();
+    tables.update(&mut stored).await?;
+    assert_eq!(store.probe.requests(), 1);
+
+    let (mut stored, is_new) = tables.get_or_insert(&member(1, "Ada")).await?;
+    assert_eq!((is_new, store.probe.requests()), (true, 2), "an insert with a list");
+    stored.name = "Lovelace".into();
+    tables.update(&mut stored).await?;
+    assert_eq!(store.probe.requests(), 1);
+    assert_eq!(Member::by_name("chess").eq("lovelace").get(tables).await?.as_ref(), Some(&stored));
+
+    store.probe.requests();
+    let (mut stored, is_new) = tables.get_or_insert(&guest(1, "Ada")).await?;
+    let in_steps = if store.spans_partitions() { 1 } else { 3 };
+    assert_eq!((is_new, store.probe.requests()), (true, in_steps));
+    assert_eq!(Guest::key(1).get(tables).await?.as_ref(), Some(&stored));
+    stored.name = "Grace".into();
+    tables.update(&mut stored).await?;
+    assert_eq!(Guest::by_name("grace").get(tables).await?.as_ref(), Some(&stored));
+
+    let (mut stored, is_new) = tables.get_or_insert(&counter(1)).await?;
+    assert!(is_new);
+    stored.count = 2;
+    tables.update(&mut stored).await?;
+    tables.delete(&stored).await?;
+    assert!(tables.get_or_insert(&counter(3)).await?.1, "it was deleted");
+
+    // Values are returned as the row holds them: this field is not stored.
+    tables.create::<Note>().await?;
+    let user = UserId(uuid::Uuid::from_u128(7));
+    let all = crate::fixtures::Everything { forgotten: 5, ..everything(user, Standing::Active) };
+    let (stored, is_new) = tables.get_or_insert(&all).await?;
+    assert_eq!((&*stored, is_new), (&everything(user, Standing::Active), true));
+    let (again, is_new) = tables.get_or_insert(&all).await?;
+    assert_eq!((&again, is_new), (&stored, false));
+    assert_eq!(findings::<Member>(store).await?, []);
+    assert_eq!(findings::<Guest>(store).await?, []);
+    Ok(())
+}
+
+async fn get_or_insert_returns_a_present_entity_as_it_is(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Post>().and::<Member>().and::<Guest>().await?;
+    let first = Post { url: Some("u".into()), ..Post::numbered("Marcus", 1) };
+    let etag = tables.insert(&first).await?;
+    // Another program has added a property.
+    let mut more = Properties::default();
+    more.push("More", ValueRef::Int32(1));
+    let keys = store.rows("Posts").await?.remove(0);
+    let keys = (&*keys.partition_key, &*keys.row_key);
+    store.write("Posts", keys, Action::Merge(more, IfMatch::Any)).await?;
+    let present = Post::key("Marcus", at(1), 1).get(tables).await?.expect("it was inserted");
+    assert_ne!(Stored::etag(&present), &etag);
+    let rows = store.rows("Posts").await?;
+    store.probe.requests();
+    let (mut stored, is_new) =
+        tables.get_or_insert(&Post { title: "other".into(), ..Post::numbered("Marcus", 1) }).await?;
+    assert_eq!((is_new, store.probe.requests()), (false, PRESENT));
+    assert_eq!((&stored, &*stored), (&present, &first));
+    assert_eq!(Stored::timestamp(&stored), Stored::timestamp(&present));
+    assert_eq!(store.rows("Posts").await?, rows);
+    // It was read, so an update keeps the property of the other program and needs no further read.
+    stored.likes = 7;
+    store.probe.requests();
+    tables.update(&mut stored).await?;
+    assert_eq!(store.probe.requests(), 1);
+    assert_eq!(store.rows("Posts").await?[0].properties.get("More"), Some(ValueRef::Int32(1)));
+
+    let member_etag = tables.insert(&member(1, "Ada")).await?;
+    let guest_etag = tables.insert(&guest(1, "Ada")).await?;
+    let (members, guests) = (store.rows("Members").await?, store.rows("Guests").await?);
+    let names = store.rows("GuestsByName").await?;
+    store.probe.requests();
+    let (mut stored, is_new) = tables.get_or_insert(&Member { town: "Bonn".into(), ..member(1, "Grace") }).await?;
+    assert_eq!((is_new, store.probe.requests()), (false, PRESENT + 1), "it reads the list");
+    assert_eq!((&*stored, Stored::etag(&stored)), (&member(1, "Ada"), &member_etag));
+    let (mut stored_guest, is_new) = tables.get_or_insert(&guest(1, "Grace")).await?;
+    assert_eq!((is_new, store.probe.requests()), (false, PRESENT));
+    assert_eq!((&*stored_guest, Stored::etag(&stored_guest)), (&guest(1, "Ada"), &guest_etag));
+    assert_eq!((store.rows("Members").await?, store.rows("Guests").await?), (members, guests));
+    assert_eq!(store.rows("GuestsByName").await?, names);
+    stored.name = "Lovelace".into();
+    tables.update(&mut stored).await?;
+    stored_guest.name = "Lovelace".into();
+    tables.update(&mut stored_guest).await?;
+    assert_eq!(Guest::by_name("lovelace").get(tables).await?, Some(stored_guest));
+    assert_eq!(findings::<Member>(store).await?, []);
+    assert_eq!(findings::<Guest>(store).await?, []);
+    Ok(())
+}
+
+async fn get_or_insert_takes_the_place_of_an_expired_entity(store: &Store) -> Result<()> {
+    let (tables, time, _) = clocked(store);
+    tables.create::<Session>().await?;
+    let first = Session::new(1, Some(10));
+    assert!(tables.get_or_insert(&first).await?.1);
+    let other = Session { name: "other".into(), email: Some("other@x.org".into()), ..Session::new(1, Some(60)) };
+    time.set(after_start(9));
+    let (stored, is_new) = tables.get_or_insert(&other).await?;
+    assert_eq!((&*stored, is_new), (&first, false));
+    time.set(after_start(10));
+    let (mut stored, is_new) = tables.get_or_insert(&other).await?;
+    assert_eq!((&*stored, is_new), (&other, true));
+    assert_eq!(Session::key("t", 1).get(&tables).await?.as_ref(), Some(&stored));
+    // Its time is known.
+    stored.note = "new".into();
+    tables.update(&mut stored).await?;
+    assert_eq!(Session::by_name("t").eq("other").get(&tables).await?.as_ref(), Some(&stored));
+    // It has left its values.
+    let taker = Session { id: 2, ..first };
+    assert!(tables.get_or_insert(&taker).await?.1);
+    // Those of one that has expired are free as well.
+    time.set(after_start(60));
+    let taker = Session { id: 3, ..other };
+    let (stored, is_new) = tables.get_or_insert(&Session { until: None, ..taker }).await?;
+    assert!(is_new);
+    assert_eq!(Session::by_email("other@x.org").get(&tables).await?.as_ref(), Some(&stored));
+    assert_eq!(findings::<Session>(store).await?, []);
+    Ok(())
+}
+
+async fn get_or_insert_refuses_what_readers_do_not_see(store: &Store) -> Result<()> {
+    let (tables, ..) = clocked(store);
+    tables.create::<Session>().await?;
+    tables.insert(&Session::new(1, None)).await?;
+    assert!(tables.soft_delete(Session::key("t", 1)).await?);
+    let rows = store.rows("Sessions").await?;
+    let error = tables.get_or_insert(&Session::new(1, None)).await.expect_err("it is in the bin");
+    assert!(matches!(&error, Error::AlreadyExists(row) if row.is_in_bin()), "{error:?}");
+    // So are its values, in its partition and elsewhere.
+    let name = Session { email: None, ..Session { id: 2, ..Session::new(1, None) } };
+    let email = Session { email: Session::new(1, None).email, ..Session::new(2, None) };
+    for (other, index) in [(name, "name"), (email, "email")] {
+        let taken = violation(tables.get_or_insert(&other).await.expect_err("its value is taken"));
+        assert_eq!((taken.index, taken.in_bin), (index, true));
+    }
+    assert_eq!(store.rows("Sessions").await?, rows);
+    // It comes into the bin after the insert was refused.
+    tables.restore(Session::key("t", 1)).await?;
+    let (backend, schedule) = Scheduled::new(store.backend.clone());
+    let late = Tables::new(Clocked::new(backend, start()).0);
+    let (session, mut requests) = (Session::new(1, None), 0);
+    for n in 0.. {
+        let got = drive(&schedule, late.get_or_insert(&session), async |_| {
+            if requests == n {
+                assert!(tables.soft_delete(Session::key("t", 1)).await.expect("the store answers"));
+            }
+            requests += 1;
+            Next::Grant
+        });
+        match got.await? {
+            Ok((stored, is_new)) => assert!(*stored == session && !is_new),
+            Err(Error::AlreadyExists(row)) => assert!(row.is_in_bin(), "request {n}"),
+            Err(error) => panic!("{error}"),
+        }
+        if requests <= n {
+            break;
+        }
+        (requests, _) = (0, tables.restore(Session::key("t", 1)).await?);
+    }
+    let (stored, is_new) = tables.get_or_insert(&Session { note: "other".into(), ..Session::new(1, None) }).await?;
+    assert_eq!((&*stored, is_new), (&Session::new(1, None), false));
+    assert_eq!(findings::<Session>(store).await?, []);
+
+    let tables = &store.tables;
+    tables.create::<Shape>().await?;
+    let shape = Shape { id: 1, kind_of: "circle".into() };
+    tables.insert(&shape).await?;
+    store.probe.requests();
+    let error = tables.get_or_insert(&Line { id: 1 }).await.expect_err("there is a shape");
+    assert!(matches!(&error, Error::AlreadyExists(row) if !row.is_in_bin()), "{error}");
+    assert_eq!(store.probe.requests(), PRESENT, "it is not repeated");
+    assert_eq!(Shape::key(1).get(tables).await?.as_deref(), Some(&shape));
+    let long = tables.get_or_insert(&member(1, &"n".repeat(600))).await.expect_err("it is too long");
+    assert!(matches!(long, Error::Key(_)), "{long}");
+    assert_eq!(store.probe.requests(), 1, "the read of the shape");
+    Ok(())
+}
+
+async fn get_or_insert_names_the_owner_of_a_unique_value(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Guest>().and::<Member>().await?;
+    tables.insert(&guest(1, "Ada")).await?;
+    tables.insert(&member(1, "Ada")).await?;
+    let taken = violation(tables.get_or_insert(&guest(2, "ADA")).await.expect_err("it is taken"));
+    assert_eq!((taken.index, &*taken.value), ("name", "ada"));
+    assert_eq!((taken.owner.partition_key.as_str(), taken.entity.partition_key.as_str()), ("0000000001", "0000000002"));
+    let taken = violation(tables.get_or_insert(&member(2, "ADA")).await.expect_err("it is taken"));
+    assert_eq!((taken.index, &*taken.value), ("name", "ada"));
+    assert_eq!((taken.owner.row_key.as_str(), taken.entity.row_key.as_str()), ("id-0000000001", "id-0000000002"));
+    assert_eq!((store.rows("Guests").await?.len(), store.rows("GuestsByName").await?.len()), (1, 1));
+
+    // An entity that is there is returned, also if its place has a value of another one.
+    tables.insert(&guest(2, "Grace")).await?;
+    tables.insert(&member(2, "Grace")).await?;
+    let (stored, is_new) = tables.get_or_insert(&guest(2, "Ada")).await?;
+    assert_eq!((&*stored, is_new), (&guest(2, "Grace"), false));
+    let (stored, is_new) = tables.get_or_insert(&member(2, "Ada")).await?;
+    assert_eq!((&*stored, is_new), (&member(2, "Grace"), false));
+    assert_eq!(findings::<Guest>(store).await?, []);
+    assert_eq!(findings::<Member>(store).await?, []);
+    Ok(())
+}
+
+async fn get_or_insert_is_repeated_with_its_unique_values(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Guest>().and::<Member>().await?;
+    let (first_guest, _) = tables.get_or_insert(&guest(1, "Ada")).await?;
+    let (first_member, _) = tables.get_or_insert(&member(1, "Ada")).await?;
+    // Also by a program that has read nothing yet.
+    for tables in [tables, &store.again()] {
+        for name in ["Ada", "ADA"] {
+            let (stored, is_new) = tables.get_or_insert(&guest(1, name)).await?;
+            assert_eq!((&stored, is_new), (&first_guest, false));
+            let (stored, is_new) = tables.get_or_insert(&member(1, name)).await?;
+            assert_eq!((&stored, is_new), (&first_member, false));
+        }
+    }
+    // A writer has crashed and left an insert that was not committed.
+    if !store.spans_partitions() {
+        let (backend, faults) = Faulty::new(store.backend.clone());
+        faults.arm_write(Fault::StopsBefore, 2);
+        let crashed = Tables::new(backend).get_or_insert(&guest(3, "Grace")).await;
+        assert!(crashed.is_err(), "before its commit");
+        assert_eq!(store.rows("GuestsByName").await?.len(), 2);
+        let (stored, is_new) = tables.get_or_insert(&guest(3, "Grace")).await?;
+        assert!(is_new);
+        assert_eq!(Guest::by_name("grace").get(tables).await?, Some(stored));
+    }
+    assert_eq!(findings::<Guest>(store).await?, []);
+    assert_eq!(findings::<Member>(store).await?, []);
+    Ok(())
+}
+
+async fn get_or_insert_creates_a_slice(store: &Store) -> Result<()> {
+    const MAY: OffsetDateTime = datetime!(2010-05-03 00:00 UTC);
+    let tables = &store.tables;
+    tables.create::<Entry>().await?;
+    for count in 1..=2 {
+        let (stored, is_new) = tables.get_or_insert(&Entry { machine: "a".into(), at: MAY, count }).await?;
+        assert_eq!((stored.count, is_new), (1, count == 1));
+        assert_eq!(Entry::key("a", MAY).get(tables).await?, Some(stored));
+    }
+    assert_eq!(tables.slices::<Entry>().await?.len(), 1);
+    Ok(())
+}
+
+async fn get_or_insert_begins_again_if_the_row_disappears(store: &Store) -> Result<()> {
+    // Another program deletes the row between the insert that was refused and the read.
+    let (backend, schedule) = Scheduled::new(store.backend.clone());
+    let (tables, other) = (Tables::new(backend), &store.tables);
+    other.create::<Post>().and::<Guest>().await?;
+    other.insert(&Post::numbered("Marcus", 1)).await?;
+    other.insert(&guest(1, "Ada")).await?;
+    let (new_post, new_guest) = (Post { likes: 9, ..Post::numbered("Marcus", 1) }, guest(1, "Grace"));
+    let (mut posted, mut visited) = (None, None);
+    let both = async {
+        let post = tables.get_or_insert(&new_post).await;
+        (post, tables.get_or_insert(&new_guest).await)
+    };
+    let mut both = pin!(both);
+    let mut refused = 0;
+    let (post, guest) = loop {
+        if let Poll::Ready(both) = poll!(&mut both) {
+            break both;
+        }
+        let Some(waiting) = schedule.waiting().into_iter().find(|waiting| !waiting.is_granted) else {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            continue;
+        };
+        match &*waiting.request {
+            // The last read before it decides.
+            Request::Get { table, .. } if table.ends_with("Posts") && posted.is_none() => {
+                refused += 1;
+                if refused == PRESENT - 1 {
+                    posted = Some(other.remove(Post::key("Marcus", at(1), 1)).await?);
+                }
+            }
+            Request::Get { table, .. } if table.ends_with("Guests") && visited.is_none() => {
+                visited = Some(other.remove(Guest::key(1)).await?);
+            }
+            _ => {}
+        }
+        schedule.grant(0);
+    };
+    let ((post, post_is_new), (guest, guest_is_new)) = (post?, guest?);
+    assert_eq!((posted, visited), (Some(true), Some(true)));
+    assert!(post_is_new && guest_is_new);
+    assert_eq!((&*post, &*guest), (&new_post, &new_guest));
+    assert_eq!(Post::key("Marcus", at(1), 1).get(other).await?, Some(post));
+    assert_eq!(Guest::by_name("grace").get(other).await?, Some(guest));
+    assert_eq!(findings::<Guest>(store).await?, []);
+    Ok(())
+}
+
+async fn get_or_insert_does_not_guess_after_a_lost_answer(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Post>().and::<Counter>().and::<Guest>().and::<Member>().await?;
+    // Nothing shows whether this one was inserted.
+    let post = Post::numbered("Marcus", 1);
+    store.probe.apply_and_lose();
+    let error = tables.get_or_insert(&post).await.expect_err("its answer is lost");
+    let Error::OutcomeUnknown(error) = error else { panic!("{error}") };
+    assert!(matches!(error.now, RowNow::Present(_)), "{error}");
+    let (stored, is_new) = tables.get_or_insert(&Post { title: "other".into(), ..post.clone() }).await?;
+    assert_eq!((&*stored, is_new), (&post, false));
+    let post = Post::numbered("Marcus", 2);
+    store.probe.lose();
+    let error = tables.get_or_insert(&post).await.expect_err("its answer is lost");
+    let Error::OutcomeUnknown(error) = error else { panic!("{error}") };
+    assert!(matches!(error.now, RowNow::Absent), "{error}");
+    assert!(tables.get_or_insert(&post).await?.1);
+    store.probe.apply_and_lose();
+    let error = tables.get_or_insert(&member(1, "Ada")).await.expect_err("its answer is lost");
+    assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
+    let (stored, is_new) = tables.get_or_insert(&member(1, "Ada")).await?;
+    assert_eq!((&*stored, is_new), (&member(1, "Ada"), false));
+
+    // A write id does, and so do the rows of the steps.
+    store.probe.apply_and_lose();
+    let (mut stored, is_new) = tables.get_or_insert(&counter(1)).await?;
+    assert_eq!((Counter::key("hits", 1).get(tables).await?.as_ref(), is_new), (Some(&stored), true));
+    stored.count = 2;
+    tables.update(&mut stored).await?;
+    if store.spans_partitions() {
+        return Ok(());
+    }
+    for write in 0..3 {
+        let (number, name) = (10 + u32::try_from(write)?, format!("Ada {write}"));
+        for fault in [Fault::AnswerLost, Fault::RequestLost] {
+            let (backend, faults) = Faulty::new(store.backend.clone());
+            faults.arm_write(fault, write);
+            let got = Tables::new(backend).get_or_insert(&guest(number, &name)).await;
+            assert!(faults.hit().is_some());
+            match got {
+                Ok((mut stored, is_new)) => {
+                    assert!(is_new);
+                    assert_eq!(Guest::by_name(&name).get(tables).await?.as_ref(), Some(&stored));
+                    stored.visits = 1;
+                    tables.update(&mut stored).await?;
+                    tables.delete(&stored).await?;
+                }
+                // Without a write id, a row without the mark may be that of another writer.
+                Err(Error::OutcomeUnknown(_)) => {
+                    assert!(write == 2 && fault == Fault::AnswerLost, "{write}, {fault:?}");
+                    let (stored, is_new) = tables.get_or_insert(&guest(number, &name)).await?;
+                    assert_eq!((&*stored, is_new), (&guest(number, &name), false));
+                    tables.delete(&stored).await?;
+                }
+                Err(error) => panic!("{write}, {fault:?}: {error}"),
+            }
+        }
+    }
+    assert_eq!(findings::<Guest>(store).await?, []);
+    Ok(())
+}
+
+async fn one_of_many_get_or_inserts_inserts(store: &Store) -> Result<()> {
+    const TASKS: u32 = 8;
+    let tables = &store.tables;
+    tables.create::<Post>().and::<Guest>().and::<Member>().await?;
+    // Half of them are other programs.
+    let of = |task| if task % 2 == 0 { tables.clone() } else { store.again() };
+    let tasks = (0..TASKS).map(|task| {
+        let tables = of(task);
+        tokio::spawn(async move {
+            // Each task has its own text, and some want another value.
+            let post = tables.get_or_insert(&Post { likes: task, ..Post::numbered("Marcus", 1) }).await?;
+            let guest = tables.get_or_insert(&Guest { visits: task, ..guest(1, "Ada") }).await?;
+            let other = tables.get_or_insert(&guest_of(task)).await?;
+            let member = tables.get_or_insert(&Member { town: task.to_string(), ..member(1, "Ada") }).await?;
+            Ok::<_, Error>((post, guest, other, member))
+        })
+    });
+    let (mut posts, mut guests, mut others, mut members) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for task in tasks.collect::<Vec<_>>() {
+        let (post, guest, other, member) = task.await??;
+        posts.push(post);
+        guests.push(guest);
+        others.push(other);
+        members.push(member);
+    }
+    is_one_new(&posts, Post::key("Marcus", at(1), 1).get(tables).await?.as_ref());
+    is_one_new(&guests, Guest::key(1).get(tables).await?.as_ref());
+    is_one_new(&guests, Guest::by_name("ada").get(tables).await?.as_ref());
+    is_one_new(&others, Guest::key(2).get(tables).await?.as_ref());
+    is_one_new(&members, Member::key("chess", 1).get(tables).await?.as_ref());
+    is_one_new(&members, Member::by_name("chess").eq("ada").get(tables).await?.as_ref());
+    assert_eq!(store.rows("GuestsByName").await?.len(), 2);
+    assert_eq!(findings::<Guest>(store).await?, []);
+    assert_eq!(findings::<Member>(store).await?, []);
+    Ok(())
+}
+
+/// Returns a guest with another name for each task.
+fn guest_of(task: u32) -> Guest {
+    guest(2, &format!("Grace {task}"))
+}
+
+/// Checks that one of these calls inserted the entity that is there, and that all of them returned it.
+fn is_one_new<E: std::fmt::Debug + PartialEq>(got: &[(Stored<E>, bool)], present: Option<&Stored<E>>) {
+    assert_eq!(got.iter().filter(|(_, is_new)| *is_new).count(), 1, "{got:?}");
+    for (stored, _) in got {
+        assert_eq!(Some(stored), present);
+    }
 }
 
 async fn a_conditional_patch_needs_the_version(store: &Store) -> Result<()> {

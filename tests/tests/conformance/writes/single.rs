@@ -1,15 +1,23 @@
 //! Writes of a single entity.
 
-use std::{pin::pin, task::Poll, time::Duration};
+use std::{
+    borrow::Cow,
+    pin::pin,
+    task::Poll,
+    time::{Duration, SystemTime},
+};
 
 use anyhow::Result;
 use futures_util::poll;
 use table_runtime::{
-    ETag, Error, Stored, TableEntity, Tables,
+    ETag, Error, Property, Stored, TableEntity, Tables,
     error::RowNow,
+    filter::Set,
+    key::ToTick as _,
     testing::{Fault, Faulty, Scheduled},
 };
 use tests::stores::Store;
+use time::OffsetDateTime;
 
 use crate::fixtures::{Counter, Everything, Note, Post, Standing, UserId, Word, at, everything};
 
@@ -23,6 +31,8 @@ crate::conformance! {
     an_update_removes_properties_that_are_none
     a_patch_keeps_what_it_does_not_set
     a_patch_sets_what_is_there
+    a_patch_takes_what_the_program_has
+    plain_entities_are_what_is_stored
     a_patch_never_creates_a_row
     a_delete_needs_the_row_as_it_was_read
     remove_returns_whether_there_was_a_row
@@ -32,6 +42,33 @@ crate::conformance! {
     a_write_id_proves_no_version_that_another_program_wrote
     two_kinds_may_share_a_table
     values_beyond_the_limits_are_refused_before_sending
+}
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Parcels", row = "parcel")]
+struct Parcel {
+    #[partition_key]
+    id: u32,
+    name: String,
+    code: Vec<u8>,
+    weight: u32,
+    #[property(json)]
+    tags: Vec<String>,
+    old: Old,
+}
+
+#[derive(Property, Clone, Debug, PartialEq)]
+struct Old(String);
+
+#[derive(TableEntity, Clone, Debug, PartialEq)]
+#[table(name = "Labelled")]
+struct Labelled {
+    #[partition_key]
+    shelf: u32,
+    #[row_key]
+    id: u32,
+    #[index(label, copy)]
+    label: String,
 }
 
 fn is_about(error: &Error, post: &Post) {
@@ -175,14 +212,74 @@ async fn a_patch_sets_what_is_there(store: &Store) -> Result<()> {
         store
             .tables
             .patch(Post::key("Marcus", at(1), 1), |post| {
-                let sets = [title.map(|title| post.title.set(title)), likes.map(|likes| post.likes.set(likes))];
-                sets.into_iter().flatten()
+                [title.map(|title| post.title.set(title)), likes.map(|likes| post.likes.set(likes))]
             })
             .await?;
         expected.title = title.unwrap_or(&expected.title).to_owned();
         expected.likes = likes.unwrap_or(expected.likes);
         assert_eq!(Post::by_key("Marcus").first(&store.tables).await?.as_deref(), Some(&expected));
     }
+    Ok(())
+}
+
+/// A patch takes text and bytes in whatever form the program has them, and its sets in every form.
+async fn a_patch_takes_what_the_program_has(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Parcel>().await?;
+    let parcel = |name: &str, code: &[u8]| Parcel {
+        id: 1,
+        name: name.into(),
+        code: code.into(),
+        weight: 1,
+        tags: vec![],
+        old: Old("new".into()),
+    };
+    tables.insert(&parcel("", b"")).await?;
+    let key = || Parcel::key(1);
+    let (owned, bytes, rest) = ("owned".to_owned(), vec![1, 2], Some(7));
+    let is = async |expected: Parcel| {
+        assert_eq!(key().plain().get(tables).await?, Some(expected));
+        anyhow::Ok(())
+    };
+    tables.patch(key(), |parcel| parcel.name.set(&owned)).await?;
+    tables.patch(key(), |parcel| Some(parcel.code.set(bytes))).await?;
+    is(parcel("owned", &[1, 2])).await?;
+    tables.patch(key(), |parcel| vec![parcel.name.set(owned), parcel.code.set([3])]).await?;
+    is(parcel("owned", &[3])).await?;
+    tables.patch(key(), |parcel| (parcel.name.set(Cow::from("cow")), parcel.code.set([4]))).await?;
+    is(parcel("cow", &[4])).await?;
+    tables
+        .patch(key(), |parcel| {
+            let both = [parcel.name.set("tuple"), parcel.code.set(b"5")];
+            (both, rest.map(|weight| parcel.weight.set(weight)), parcel.tags.set(vec!["a".into()]))
+        })
+        .await?;
+    let expected = Parcel { weight: 7, tags: vec!["a".into()], ..parcel("tuple", b"5") };
+    is(Parcel { ..expected.clone() }).await?;
+    let old = Old("older".into());
+    let etag = tables.patch(key(), |parcel| parcel.old.set(&old)).await?;
+    tables.patch_if(key(), &etag, |parcel| (parcel.name.set("if"), None::<Set<_>>)).await?;
+    tables.transaction().patch(key(), |parcel| (parcel.weight.set(8), parcel.old.set(old))).commit().await?;
+    is(Parcel { name: "if".into(), weight: 8, old: Old("older".into()), ..expected }).await
+}
+
+/// A query of entities without their versions reads what the same query with them reads.
+async fn plain_entities_are_what_is_stored(store: &Store) -> Result<()> {
+    let tables = &store.tables;
+    tables.create::<Labelled>().await?;
+    let at: OffsetDateTime = tables.now_as();
+    assert_eq!(at.to_tick(), at);
+    assert!(SystemTime::from(at) <= tables.now());
+    let labelled: Vec<_> = (0..3).map(|id| Labelled { shelf: 1, id, label: format!("p{id}") }).collect();
+    tables.insert_all(&labelled).await?;
+    let query = || Labelled::by_key(1);
+    assert_eq!(query().plain().all(tables).await?, labelled);
+    assert_eq!(query().filter(|it| it.label.ne("p0")).plain().first(tables).await?.as_ref(), labelled.get(1));
+    assert_eq!(query().plain().take(2).page(tables, 1, None).await?.into_iter().collect::<Vec<_>>(), labelled[..1]);
+    assert_eq!(query().plain().boxed().all(tables).await?, labelled);
+    assert_eq!(Labelled::by_label("p1").plain().all(tables).await?, labelled[1..2]); // a copy
+    assert_eq!(Labelled::key(1, 1).plain().get(tables).await?.as_ref(), labelled.get(1));
+    assert_eq!(Labelled::key(1, 7).plain().get(tables).await?, None);
     Ok(())
 }
 
@@ -418,7 +515,7 @@ async fn values_beyond_the_limits_are_refused_before_sending(store: &Store) -> R
     let long = "x".repeat(32 * 1024);
     let error = store.tables.insert(&Post { title: format!("{long}x"), ..post.clone() }).await.expect_err("too long");
     refused(error, &["Posts(PartitionKey='Marcus'", "Title", "32769 UTF-16 units"]);
-    let error = store.tables.patch(Post::key("Marcus", at(1), 1), |post| [post.title.set(&format!("{long}x"))]).await;
+    let error = store.tables.patch(Post::key("Marcus", at(1), 1), |post| [post.title.set(format!("{long}x"))]).await;
     refused(error.expect_err("too long"), &["Posts", "Title", "32769 UTF-16 units"]);
 
     let astral = "😀".repeat(257);

@@ -130,6 +130,7 @@ fn ordered_parts() -> Vec<BoxedStrategy<Pair>> {
         fixed::<Decimal, Scale<28, Reverse>>(decimal(28, 29)),
         fixed::<Decimal, Scale<1, Reverse<Pad<5>>>>(decimal(1, 5)),
         fixed::<Uuid, Plain>(uuid()),
+        fixed::<Uuid, Reverse>(uuid()),
         fixed::<Ticks, Plain>(instant()),
         fixed::<Ticks, Time>(instant()),
         fixed::<Ticks, ReverseTime>(instant()),

@@ -55,6 +55,8 @@ fn lossless_encodings_read_back() {
     reads_back::<bool, Plain>(any::<bool>());
     reads_back::<Uuid, Plain>(uuid());
     reads_back::<Guid, Plain>(uuid().prop_map(Guid::from));
+    reads_back::<Uuid, Reverse>(uuid());
+    reads_back::<Guid, Reverse>(uuid().prop_map(Guid::from));
     reads_back::<time::Date, Plain>(civil().prop_map(time_date));
     reads_back::<chrono::NaiveDate, Reverse>(civil().prop_map(chrono_date));
     reads_back::<jiff::civil::Date, Plain>(civil().prop_map(jiff_date));

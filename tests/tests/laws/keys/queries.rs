@@ -227,6 +227,7 @@ ranges! {
     range_bool: bool, [], any::<bool>(), |value| *value, |value| *value, false;
     range_char: char, [], character(), |value| *value, |value| units(&escaped(&value.to_string(), LAST)), false;
     range_uuid: Uuid, [], uuid(), |value| *value, |value| *value, false;
+    range_uuid_reverse: Uuid, [(reverse)], uuid(), |value| *value, |value| *value, true;
     range_date: time::Date, [], civil().prop_map(time_date), |value| *value, |value| *value, false;
     range_chrono_date: chrono::NaiveDate, [(reverse)], civil().prop_map(chrono_date), |value| *value,
         |value| *value, true;

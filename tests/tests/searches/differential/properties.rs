@@ -39,6 +39,7 @@ enum Step {
     /// Changes the entity with the key of this one to it, except for one field that depends on the stored entity.
     Modify(Anything),
     ModifyOrInsert(Anything),
+    GetOrInsert(Anything),
     Get(Key),
     GetMany(Vec<Key>),
     Query(Query, How),
@@ -157,7 +158,8 @@ fn step(source: &mut Source<'_>) -> Step {
         0..29 => Step::One(write(source, key)),
         29..32 => Step::Modify(source.entity(key)),
         32..35 => Step::ModifyOrInsert(source.entity(key)),
-        35..49 => {
+        35..38 => Step::GetOrInsert(source.entity(key)),
+        38..49 => {
             let count = 1 + source.random.below(4);
             let keys = many(source, count);
             Step::Transaction(keys.into_iter().map(|key| write(source, key)).collect())
@@ -246,6 +248,13 @@ impl State {
                 format!("{:?}", tables.modify(key, changed(entity)).await?.as_deref())
             }
             Step::ModifyOrInsert(entity) => format!("{:?}", *tables.modify_or_insert(entity, changed(entity)).await?),
+            Step::GetOrInsert(entity) => {
+                let (stored, is_new) = tables.get_or_insert(entity).await?;
+                let answer = format!("{:?} {is_new}", *stored);
+                let key = (entity.area.clone(), entity.name.clone());
+                self.read.entry(key).or_default().push(stored);
+                answer
+            }
             Step::Get(key) => {
                 let stored = Anything::key(&key.0, &key.1).get(&tables).await?;
                 let exists = Anything::key(&key.0, &key.1).exists(&tables).await?;
