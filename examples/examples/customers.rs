@@ -77,7 +77,7 @@ async fn main() -> Result<()> {
     tables.insert(&customer(2, "Grace", "Berlin", "Hof 3", invoice, 9950)).await?;
 
     // Up to 960,000 bytes.
-    tables.patch(Customer::key("acme", 1), |c| c.photo.set(&vec![7; 100_000])).await?;
+    tables.patch(Customer::key("acme", 1), |c| c.photo.set(vec![7; 100_000])).await?;
     let found = Customer::key("acme", 1).get(&tables).await?;
     println!("a photo of {} bytes", found.map_or(0, |found| found.photo.len()));
 

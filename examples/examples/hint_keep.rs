@@ -37,8 +37,8 @@ use argon2::{Argon2, PasswordHash, PasswordHasher as _, PasswordVerifier as _};
 use axum::{
     Json, Router,
     extract::{FromRequestParts, Path, Query, State},
-    http::{HeaderMap, StatusCode, header, request::Parts},
-    response::{IntoResponse, Response},
+    http::{StatusCode, header, request::Parts},
+    response::{IntoResponse, Response, Result},
     routing::{delete, get, post},
 };
 use clap::Parser;
@@ -46,7 +46,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use table_runtime::{
-    BoxedRows, ETag, Error, Guid, Result, Stored, TableEntity, Tables, Transaction, events::Event, key::ToTick as _,
+    BoxedRows, Error, Guid, Stored, TableEntity, Tables, Transaction, axum::IfMatch, events::Event, key::ToTick as _,
 };
 use time::OffsetDateTime;
 use tokio::{net::TcpListener, signal, task::spawn_blocking, time::interval};
@@ -154,6 +154,9 @@ pub(crate) struct Mail {
     pub(crate) token: String,
 }
 
+/// The entities of the service.
+type Entities = (User, Token, Session, Account, Hint);
+
 /// Returns the service.
 pub(crate) fn service(app: App) -> Router {
     Router::new()
@@ -172,41 +175,22 @@ pub(crate) fn service(app: App) -> Router {
 }
 
 /// Creates the tables. Programs of all versions call it when they begin.
-pub(crate) async fn create(tables: &Tables) -> Result<()> {
-    tables.create::<User>().and::<Token>().and::<Session>().and::<Account>().and::<Hint>().await
+pub(crate) async fn create(tables: &Tables) -> table_runtime::Result<()> {
+    tables.create_all::<Entities>().await
 }
 
 /// Removes the rows of entities that have expired, and returns their number. The repair removes what a crash has left
 /// of a registration.
-pub(crate) async fn clean_up(tables: &Tables) -> Result<usize> {
+pub(crate) async fn clean_up(tables: &Tables) -> table_runtime::Result<usize> {
     tables.repair::<User>().await?;
-    let (users, tokens) = (tables.sweep::<User>().await?, tables.sweep::<Token>().await?);
-    Ok(users.removed + tokens.removed + tables.sweep::<Session>().await?.removed)
+    Ok(tables.sweep_all::<Entities>().await?.iter().map(|(_, swept)| swept.removed).sum())
 }
 
-/// An answer for what went wrong.
-pub(crate) struct Failure(StatusCode, String);
-
-type Answer<T> = std::result::Result<T, Failure>;
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        if error.status() >= 500 {
-            tracing::error!(%error, "a request failed"); // with keys of rows, which hold hashes and no secret
-        }
-        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        failure(status, &error.public_message())
-    }
-}
-
-impl IntoResponse for Failure {
-    fn into_response(self) -> Response {
-        (self.0, Json(serde_json::json!({ "error": self.1 }))).into_response()
-    }
-}
+/// An answer for what went wrong that is no error of the store.
+type Failure = (StatusCode, Json<serde_json::Value>);
 
 fn failure(status: StatusCode, text: &str) -> Failure {
-    Failure(status, text.to_owned())
+    (status, Json(serde_json::json!({ "error": text })))
 }
 
 fn missing() -> Failure {
@@ -218,21 +202,10 @@ fn no_token() -> Failure {
     failure(StatusCode::NOT_FOUND, "the token is not valid")
 }
 
-fn with_etag(status: StatusCode, etag: &ETag, body: impl Serialize) -> Response {
-    (status, [(header::ETAG, etag.to_string())], Json(body)).into_response()
-}
-
-fn answer<T: Serialize>(stored: &Stored<T>) -> Response {
-    with_etag(StatusCode::OK, Stored::etag(stored), stored)
-}
-
 /// Returns an entity that was read, if the client has seen this version. A write of it fails if it changes until then.
-fn as_seen<T>(read: Option<Stored<T>>, headers: &HeaderMap) -> Answer<Stored<T>> {
-    let header = headers.get(header::IF_MATCH).and_then(|header| header.to_str().ok());
-    let header = header.ok_or_else(|| failure(StatusCode::PRECONDITION_REQUIRED, "If-Match is missing"))?;
-    let seen: ETag = header.parse().map_err(|_| failure(StatusCode::BAD_REQUEST, "If-Match is not an ETag"))?;
+fn as_seen<T>(read: Option<Stored<T>>, IfMatch(seen): &IfMatch) -> Result<Stored<T>, Failure> {
     let stored = read.ok_or_else(missing)?;
-    let is_seen = *Stored::etag(&stored) == seen;
+    let is_seen = Stored::etag(&stored) == seen;
     is_seen.then_some(stored).ok_or_else(|| failure(StatusCode::PRECONDITION_FAILED, "it has changed meanwhile"))
 }
 
@@ -283,22 +256,24 @@ struct SignedIn {
 }
 
 impl FromRequestParts<App> for SignedIn {
-    type Rejection = Failure;
+    type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let no_session = || failure(StatusCode::UNAUTHORIZED, "log in first");
         let header = parts.headers.get(header::AUTHORIZATION).and_then(|header| header.to_str().ok());
-        let secret = header.and_then(|header| Secret::parse(header.strip_prefix("Bearer ")?)).ok_or_else(no_session)?;
+        let secret = header.and_then(|header| Secret::parse(header.strip_prefix("Bearer ")?));
+        let secret = secret.ok_or_else(|| no_session().into_response())?;
         let until = (app.now)() + SESSION;
         let prolong = |session: &mut Session| session.until = until;
-        app.tables.modify(Session::key(secret.user, &secret.hash), prolong).await?.ok_or_else(no_session)?;
+        let session = app.tables.modify(Session::key(secret.user, &secret.hash), prolong).await;
+        session.map_err(IntoResponse::into_response)?.ok_or_else(|| no_session().into_response())?;
         Ok(Self { app: app.clone(), user: secret.user, session: secret.hash })
     }
 }
 
 /// Runs what takes the processor for long.
-async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Answer<T> {
-    spawn_blocking(run).await.map_err(|_| failure(StatusCode::INTERNAL_SERVER_ERROR, "the service has an error"))
+async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    Ok(spawn_blocking(run).await.map_err(|_| failure(StatusCode::INTERNAL_SERVER_ERROR, "the service has an error"))?)
 }
 
 #[derive(Deserialize)]
@@ -307,9 +282,9 @@ struct Address {
 }
 
 /// Reserves an address and lets a token be sent to it. If the mail is lost on its way, the address is free in time.
-async fn register(State(app): State<App>, Json(Address { email }): Json<Address>) -> Answer<StatusCode> {
+async fn register(State(app): State<App>, Json(Address { email }): Json<Address>) -> Result<StatusCode> {
     if !email.contains('@') {
-        return Err(failure(StatusCode::UNPROCESSABLE_ENTITY, "it is no address"));
+        return Err(failure(StatusCode::UNPROCESSABLE_ENTITY, "it is no address").into());
     }
     let until = (app.now)() + REGISTRATION;
     let user = User { id: Uuid::new_v4(), email, password: None, until: Some(until) };
@@ -320,7 +295,7 @@ async fn register(State(app): State<App>, Json(Address { email }): Json<Address>
 }
 
 /// Lets a token be sent to the address of a user. The answer for an unknown address is the same.
-async fn ask_for_reset(State(app): State<App>, Json(Address { email }): Json<Address>) -> Answer<StatusCode> {
+async fn ask_for_reset(State(app): State<App>, Json(Address { email }): Json<Address>) -> Result<StatusCode> {
     if let Some(user) = User::by_email(&email).get(&app.tables).await? {
         app.tables.upsert(&Token { user: user.id, id: Uuid::new_v4(), until: (app.now)() + RESET }).await?;
     }
@@ -345,9 +320,9 @@ struct NewPassword {
 }
 
 /// Sets a password with a token: the first one, which activates the user, or another one. It ends the user's sessions.
-async fn set_password(State(app): State<App>, Json(new): Json<NewPassword>) -> Answer<StatusCode> {
+async fn set_password(State(app): State<App>, Json(new): Json<NewPassword>) -> Result<StatusCode> {
     if new.password.chars().count() < 8 {
-        return Err(failure(StatusCode::UNPROCESSABLE_ENTITY, "a password has 8 characters at least"));
+        return Err(failure(StatusCode::UNPROCESSABLE_ENTITY, "a password has 8 characters at least").into());
     }
     let secret = Secret::parse(&new.token).ok_or_else(no_token)?;
     let token = Token::key(secret.user)
@@ -362,7 +337,7 @@ async fn set_password(State(app): State<App>, Json(new): Json<NewPassword>) -> A
     (user.password, user.until) = (Some(hash), None);
     // Of two requests with one token, one sets its password.
     match app.tables.transaction().delete(&token).update(&mut user).commit().await {
-        Err(Error::NotFound(_) | Error::ConditionNotMet(_)) => return Err(no_token()),
+        Err(Error::NotFound(_) | Error::ConditionNotMet(_)) => return Err(no_token().into()),
         committed => committed?,
     };
     Session::by_key(secret.user).delete_all(&app.tables).await?;
@@ -375,7 +350,7 @@ struct Credentials {
     password: String,
 }
 
-async fn log_in(State(app): State<App>, Json(given): Json<Credentials>) -> Answer<Response> {
+async fn log_in(State(app): State<App>, Json(given): Json<Credentials>) -> Result<Response> {
     let (found, argon2) = (User::by_email(&given.email).get(&app.tables).await?, app.argon2.clone());
     let user = blocking(move || {
         let hash = found.as_ref().and_then(|user| PasswordHash::new(user.password.as_deref()?).ok());
@@ -393,7 +368,7 @@ async fn log_in(State(app): State<App>, Json(given): Json<Credentials>) -> Answe
     Ok((StatusCode::CREATED, Json(serde_json::json!({ "token": token }))).into_response())
 }
 
-async fn log_out(me: SignedIn) -> Answer<StatusCode> {
+async fn log_out(me: SignedIn) -> Result<StatusCode> {
     me.app.tables.remove(Session::key(me.user, &me.session)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -405,9 +380,9 @@ struct Paging {
 }
 
 /// Returns a page in which each entity has its ETag, for `If-Match`.
-async fn page<T: TableEntity + Serialize>(app: &App, at: &Paging, rows: BoxedRows<Stored<T>>) -> Answer<Response> {
+async fn page<T: TableEntity + Serialize>(app: &App, at: &Paging, rows: BoxedRows<Stored<T>>) -> Result<Response> {
     let page = rows.page(&app.tables, at.size.unwrap_or(20).clamp(1, 100), at.cursor.as_deref()).await?;
-    Ok(Json(page.with_etags()).into_response())
+    Ok(page.with_etags().into_response())
 }
 
 #[derive(Deserialize)]
@@ -415,48 +390,48 @@ struct Name {
     name: String,
 }
 
-async fn add_account(me: SignedIn, Json(Name { name }): Json<Name>) -> Answer<Response> {
+async fn add_account(me: SignedIn, Json(Name { name }): Json<Name>) -> Result<Response> {
     let account = Account { user: me.user, id: Uuid::new_v4(), name, hint: None, deleted: None };
     let etag = me.app.tables.insert(&account).await?;
-    Ok(with_etag(StatusCode::CREATED, &etag, account))
+    Ok((StatusCode::CREATED, etag, Json(account)).into_response())
 }
 
 /// Lists the accounts by name.
-async fn list_accounts(me: SignedIn, Query(at): Query<Paging>) -> Answer<Response> {
+async fn list_accounts(me: SignedIn, Query(at): Query<Paging>) -> Result<Response> {
     page(&me.app, &at, Account::by_name(me.user).boxed()).await
 }
 
-async fn get_account(me: SignedIn, Path(id): Path<Uuid>) -> Answer<Response> {
+async fn get_account(me: SignedIn, Path(id): Path<Uuid>) -> Result<Stored<Account>> {
     let account = Account::key(me.user, id).get(&me.app.tables).await?;
-    Ok(answer(&account.ok_or_else(missing)?))
+    Ok(account.ok_or_else(missing)?)
 }
 
-async fn rename_account(me: SignedIn, id: Path<Uuid>, seen: HeaderMap, new: Json<Name>) -> Answer<Response> {
+async fn rename_account(me: SignedIn, id: Path<Uuid>, seen: IfMatch, new: Json<Name>) -> Result<Stored<Account>> {
     let mut account = as_seen(Account::key(me.user, *id).get(&me.app.tables).await?, &seen)?;
     account.name.clone_from(&new.name);
     me.app.tables.update(&mut account).await?;
-    Ok(answer(&account))
+    Ok(account)
 }
 
 /// Puts an account into the bin. The answer has its new ETag.
-async fn put_into_bin(me: SignedIn, Path(id): Path<Uuid>, seen: HeaderMap) -> Answer<Response> {
+async fn put_into_bin(me: SignedIn, Path(id): Path<Uuid>, seen: IfMatch) -> Result<Stored<Account>> {
     let mut account = as_seen(Account::key(me.user, id).get(&me.app.tables).await?, &seen)?;
     me.app.tables.soft_delete(&mut account).await?;
-    Ok(answer(&account))
+    Ok(account)
 }
 
-async fn list_bin(me: SignedIn, Query(at): Query<Paging>) -> Answer<Response> {
+async fn list_bin(me: SignedIn, Query(at): Query<Paging>) -> Result<Response> {
     page(&me.app, &at, Account::by_name(me.user).only_deleted().boxed()).await
 }
 
-async fn restore_account(me: SignedIn, Path(id): Path<Uuid>) -> Answer<Response> {
+async fn restore_account(me: SignedIn, Path(id): Path<Uuid>) -> Result<Stored<Account>> {
     let account = me.app.tables.restore(Account::key(me.user, id)).await?;
-    Ok(answer(&account.ok_or_else(missing)?))
+    Ok(account.ok_or_else(missing)?)
 }
 
 /// Deletes an account in the bin for good, with its hints. Each transaction contains the account, so none succeeds if
 /// it was restored meanwhile, and a crash leaves no hint without its account. A client can repeat the request.
-async fn delete_account(me: SignedIn, Path(id): Path<Uuid>, seen: HeaderMap) -> Answer<StatusCode> {
+async fn delete_account(me: SignedIn, Path(id): Path<Uuid>, seen: IfMatch) -> Result<StatusCode> {
     let tables = &me.app.tables;
     let mut account = as_seen(Account::key(me.user, id).only_deleted().get(tables).await?, &seen)?;
     let hints = Hint::by_key(me.user).eq(id).all(tables).await?;
@@ -470,7 +445,7 @@ async fn delete_account(me: SignedIn, Path(id): Path<Uuid>, seen: HeaderMap) -> 
 }
 
 /// Lists the hints of an account, the newest first.
-async fn list_hints(me: SignedIn, Path(id): Path<Uuid>, Query(at): Query<Paging>) -> Answer<Response> {
+async fn list_hints(me: SignedIn, Path(id): Path<Uuid>, Query(at): Query<Paging>) -> Result<Response> {
     Account::key(me.user, id).get(&me.app.tables).await?.ok_or_else(missing)?;
     page(&me.app, &at, Hint::by_key(me.user).eq(id).boxed()).await
 }
@@ -481,7 +456,7 @@ struct NewHint {
 }
 
 /// Adds a hint, and sets it as the latest one of its account, or does neither.
-async fn add_hint(me: SignedIn, Path(id): Path<Uuid>, Json(NewHint { text }): Json<NewHint>) -> Answer<Response> {
+async fn add_hint(me: SignedIn, Path(id): Path<Uuid>, Json(NewHint { text }): Json<NewHint>) -> Result<Response> {
     let tables = &me.app.tables;
     loop {
         let mut account = Account::key(me.user, id).get(tables).await?.ok_or_else(missing)?;
@@ -491,8 +466,8 @@ async fn add_hint(me: SignedIn, Path(id): Path<Uuid>, Json(NewHint { text }): Js
         let hint = Hint { user: me.user, account: id, at, id: Uuid::new_v4(), text: text.clone() };
         match tables.transaction().update(&mut account).insert(&hint).commit().await {
             Ok(etags) => {
-                let etag = etags.into_iter().last().flatten().ok_or_else(missing)?;
-                return Ok(with_etag(StatusCode::CREATED, &etag, hint));
+                let etag = etags.into_iter().last().flatten();
+                return Ok((StatusCode::CREATED, etag, Json(hint)).into_response());
             }
             // Another request has changed the account meanwhile.
             Err(Error::ConditionNotMet(_)) => {}

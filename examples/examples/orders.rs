@@ -28,16 +28,16 @@ use axum::{
     Json, Router,
     body::Body,
     extract::{DefaultBodyLimit, Path, Query, State},
-    http::{HeaderMap, StatusCode, header},
-    response::{IntoResponse, Response},
+    http::{StatusCode, header},
+    response::{IntoResponse as _, Response, Result},
     routing::{get, post},
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize, Serializer};
 use table_runtime::{
-    BoxedRows, ETag, EntityGroup, Error, PageOf, Result, Stored, TableEntity, Tables, WithETag,
+    BoxedRows, EntityGroup, Error, Stored, TableEntity, Tables,
+    axum::IfMatch,
     events::{Event, EventChange},
-    key::ToTick as _,
 };
 use time::{Date, OffsetDateTime, UtcOffset};
 use tokio::{net::TcpListener, signal, time::interval};
@@ -136,6 +136,9 @@ enum Row {
     Line(Line),
 }
 
+/// The entities of the service.
+type Shop = (Customer, Order, Line, Revenue, Counted);
+
 /// Returns the service.
 pub(crate) fn service(tables: Tables) -> Router {
     Router::new()
@@ -152,77 +155,49 @@ pub(crate) fn service(tables: Tables) -> Router {
 }
 
 /// Creates the tables. Programs of all versions call it when they begin.
-pub(crate) async fn create(tables: &Tables) -> Result<()> {
-    tables.create::<Customer>().and::<Order>().and::<Line>().and::<Revenue>().and::<Counted>().await
+pub(crate) async fn create(tables: &Tables) -> table_runtime::Result<()> {
+    tables.create_all::<Shop>().await
 }
 
-/// An answer for what went wrong.
-#[derive(Debug)]
-struct Failure(StatusCode, String);
-
-type Answer<T> = std::result::Result<T, Failure>;
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        if error.status() >= 500 {
-            tracing::error!(%error, "a request failed"); // with rows, which the client does not see
-        }
-        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Self(status, error.public_message().into_owned())
-    }
+/// An answer for what went wrong that is no error of the store.
+fn failure(status: StatusCode, message: &str) -> (StatusCode, Json<serde_json::Value>) {
+    (status, Json(serde_json::json!({ "error": message })))
 }
 
-impl IntoResponse for Failure {
-    fn into_response(self) -> Response {
-        (self.0, Json(serde_json::json!({ "error": self.1 }))).into_response()
-    }
-}
-
-fn missing() -> Failure {
-    Failure(StatusCode::NOT_FOUND, "it does not exist".to_owned())
-}
-
-fn with_etag(status: StatusCode, etag: &ETag, body: impl Serialize) -> Response {
-    (status, [(header::ETAG, etag.to_string())], Json(body)).into_response()
-}
-
-/// Returns the version that a client has seen.
-fn if_match(headers: &HeaderMap) -> Answer<ETag> {
-    let header = headers.get(header::IF_MATCH).and_then(|header| header.to_str().ok());
-    let header = header.ok_or_else(|| Failure(StatusCode::PRECONDITION_REQUIRED, "If-Match is missing".to_owned()))?;
-    header
-        .parse()
-        .map_err(|error: table_runtime::error::ParseETagError| Failure(StatusCode::BAD_REQUEST, error.to_string()))
+fn missing() -> (StatusCode, Json<serde_json::Value>) {
+    failure(StatusCode::NOT_FOUND, "it does not exist")
 }
 
 async fn add_customer(
     State(tables): State<Tables>,
     Path(tenant): Path<String>,
     Json(customer): Json<Customer>,
-) -> Answer<Response> {
+) -> Result<Response> {
     let customer = Customer { tenant, ..customer };
     let etag = tables.insert(&customer).await?;
-    Ok(with_etag(StatusCode::CREATED, &etag, customer))
+    Ok((StatusCode::CREATED, etag, Json(customer)).into_response())
 }
 
-async fn get_customer(State(tables): State<Tables>, Path((tenant, id)): Path<(String, Uuid)>) -> Answer<Response> {
-    let customer = Customer::key(&tenant, id).get(&tables).await?.ok_or_else(missing)?;
-    Ok(with_etag(StatusCode::OK, Stored::etag(&customer), &customer))
+async fn get_customer(
+    State(tables): State<Tables>,
+    Path((tenant, id)): Path<(String, Uuid)>,
+) -> Result<Stored<Customer>> {
+    Ok(Customer::key(&tenant, id).get(&tables).await?.ok_or_else(missing)?)
 }
 
 async fn change_customer(
     State(tables): State<Tables>,
     Path((tenant, id)): Path<(String, Uuid)>,
-    headers: HeaderMap,
+    IfMatch(seen): IfMatch,
     Json(customer): Json<Customer>,
-) -> Answer<Response> {
-    let mut stored = Stored::new(Customer { tenant, id, ..customer }, if_match(&headers)?);
-    let etag = tables.update(&mut stored).await?;
-    Ok(with_etag(StatusCode::OK, &etag, &stored))
+) -> Result<Stored<Customer>> {
+    let mut stored = Stored::new(Customer { tenant, id, ..customer }, seen);
+    tables.update(&mut stored).await?;
+    Ok(stored)
 }
 
-async fn delete_customer(State(tables): State<Tables>, Path((tenant, id)): Path<(String, Uuid)>) -> Answer<StatusCode> {
-    if tables.remove(Customer::key(&tenant, id)).await? { Ok(StatusCode::NO_CONTENT) } else { Err(missing()) }
+async fn delete_customer(State(tables): State<Tables>, Path((tenant, id)): Path<(String, Uuid)>) -> Result<StatusCode> {
+    if tables.remove(Customer::key(&tenant, id)).await? { Ok(StatusCode::NO_CONTENT) } else { Err(missing().into()) }
 }
 
 #[derive(Deserialize)]
@@ -248,19 +223,13 @@ impl Search {
     }
 }
 
-/// Returns a page in which each entity has its ETag, for `If-Match`.
-fn page<T: Serialize>(page: &PageOf<Stored<T>>) -> Response {
-    let page: PageOf<WithETag<'_, T>> = page.with_etags();
-    Json(page).into_response()
-}
-
 async fn find_customers(
     State(tables): State<Tables>,
     Path(tenant): Path<String>,
     Query(search): Query<Search>,
-) -> Answer<Response> {
+) -> Result<Response> {
     let customers = search.customers(&tenant).page(&tables, search.size(), search.cursor.as_deref()).await?;
-    Ok(page(&customers))
+    Ok(customers.with_etags().into_response())
 }
 
 #[derive(Serialize)]
@@ -280,7 +249,7 @@ async fn import_customers(
     State(tables): State<Tables>,
     Path(tenant): Path<String>,
     csv: String,
-) -> Answer<Json<Imported>> {
+) -> Result<Json<Imported>> {
     let customers = csv::Reader::from_reader(csv.as_bytes()).into_deserialize::<Customer>();
     let customers = customers.map(|customer| customer.map(|customer| Customer { tenant: tenant.clone(), ..customer }));
     let progress = |progress: &table_runtime::bulk::BulkProgress| tracing::info!(progress.written, "importing");
@@ -317,15 +286,15 @@ async fn place_order(
     State(tables): State<Tables>,
     Path(tenant): Path<String>,
     Json(NewOrder { customer, lines }): Json<NewOrder>,
-) -> Answer<Response> {
+) -> Result<Response> {
     if !Customer::key(&tenant, customer).exists(&tables).await? {
-        return Err(Failure(StatusCode::UNPROCESSABLE_ENTITY, "there is no such customer".to_owned()));
+        return Err(failure(StatusCode::UNPROCESSABLE_ENTITY, "there is no such customer").into());
     }
     let total = |sum: i64, line: &Line| sum.checked_add(line.cents.checked_mul(line.quantity.into())?);
     let cents = lines.iter().try_fold(0, total);
-    let cents = cents.ok_or_else(|| Failure(StatusCode::UNPROCESSABLE_ENTITY, "the total is too large".to_owned()))?;
+    let cents = cents.ok_or_else(|| failure(StatusCode::UNPROCESSABLE_ENTITY, "the total is too large"))?;
     loop {
-        let placed = OffsetDateTime::now_utc().to_tick();
+        let placed: OffsetDateTime = tables.now_as();
         let number = u64::try_from(placed.unix_timestamp_nanos() / 1000).unwrap_or_default();
         let order = Order { tenant: tenant.clone(), number, customer, placed, cents, is_paid: false };
         let numbered = lines.iter().cloned().zip(1..);
@@ -333,8 +302,8 @@ async fn place_order(
             numbered.map(|(line, at)| Line { tenant: tenant.clone(), order: number, number: at, ..line }).collect();
         match tables.transaction().insert(&order).insert_all(&lines).commit().await {
             Ok(etags) => {
-                let etag = etags.into_iter().next().flatten().ok_or_else(missing)?;
-                return Ok(with_etag(StatusCode::CREATED, &etag, WholeOrder { order, lines }));
+                let etag = etags.into_iter().next().flatten();
+                return Ok((StatusCode::CREATED, etag, Json(WholeOrder { order, lines })).into_response());
             }
             // Another order of the tenant was placed in the same microsecond.
             Err(Error::AlreadyExists(_)) => {}
@@ -343,7 +312,7 @@ async fn place_order(
     }
 }
 
-async fn get_order(State(tables): State<Tables>, Path((tenant, number)): Path<(String, u64)>) -> Answer<Response> {
+async fn get_order(State(tables): State<Tables>, Path((tenant, number)): Path<(String, u64)>) -> Result<Response> {
     let (mut order, mut lines) = (None, Vec::new());
     for row in Row::by_key(&tenant).eq(number).all(&tables).await? {
         match row {
@@ -353,26 +322,25 @@ async fn get_order(State(tables): State<Tables>, Path((tenant, number)): Path<(S
     }
     let stored = order.ok_or_else(missing)?;
     let etag = Stored::etag(&stored).clone();
-    Ok(with_etag(StatusCode::OK, &etag, WholeOrder { order: Stored::into_inner(stored), lines }))
+    Ok((etag, Json(WholeOrder { order: Stored::into_inner(stored), lines })).into_response())
 }
 
 async fn pay_order(
     State(tables): State<Tables>,
     Path((tenant, number)): Path<(String, u64)>,
-    headers: HeaderMap,
-) -> Answer<Response> {
-    let etag = if_match(&headers)?;
-    let etag = tables.patch_if(Order::key(&tenant, number), &etag, |order| order.is_paid.set(true)).await?;
-    Ok((StatusCode::NO_CONTENT, [(header::ETAG, etag.to_string())]).into_response())
+    IfMatch(seen): IfMatch,
+) -> Result<Response> {
+    let etag = tables.patch_if(Order::key(&tenant, number), &seen, |order| order.is_paid.set(true)).await?;
+    Ok((StatusCode::NO_CONTENT, etag).into_response())
 }
 
 async fn list_orders(
     State(tables): State<Tables>,
     Path(tenant): Path<String>,
     Query(search): Query<Search>,
-) -> Answer<Response> {
+) -> Result<Response> {
     let orders = Order::by_key(&tenant).page(&tables, search.size(), search.cursor.as_deref()).await?;
-    Ok(page(&orders))
+    Ok(orders.with_etags().into_response())
 }
 
 /// Returns every order as a line of JSON. The orders are read while the client reads the answer.
@@ -392,9 +360,9 @@ async fn list_revenue(
     State(tables): State<Tables>,
     Path(tenant): Path<String>,
     Query(search): Query<Search>,
-) -> Answer<Response> {
+) -> Result<Response> {
     let days = Revenue::by_key(&tenant).page(&tables, search.size(), search.cursor.as_deref()).await?;
-    Ok(page(&days))
+    Ok(days.with_etags().into_response())
 }
 
 /// Counts an order in the revenue of its day, as it was written.
@@ -446,7 +414,7 @@ pub(crate) async fn count(tables: &Tables, event: &Event<Order>) -> anyhow::Resu
 }
 
 /// Deletes everything of a tenant. It can be repeated if it fails. The relay deletes the revenue with the orders.
-async fn delete_tenant(State(tables): State<Tables>, Path(tenant): Path<String>) -> Answer<Json<serde_json::Value>> {
+async fn delete_tenant(State(tables): State<Tables>, Path(tenant): Path<String>) -> Result<Json<serde_json::Value>> {
     let lines = Line::by_key(&tenant).delete_all(&tables).await?.written;
     let orders = Order::by_key(&tenant).delete_all(&tables).await?.written;
     let customers = Customer::by_key(&tenant).delete_all(&tables).await?.written;
@@ -491,7 +459,7 @@ pub(crate) async fn serve(
 }
 
 /// Opens the store in a file, or the account of a connection string.
-fn open(store: &str) -> Result<Tables> {
+fn open(store: &str) -> table_runtime::Result<Tables> {
     if store.contains('=') { Tables::connect(store) } else { Tables::open(store) }
 }
 

@@ -21,3 +21,5 @@ mod throttling;
 mod tls;
 #[path = "protocol/tokens.rs"]
 mod tokens;
+#[path = "../../../examples/tests/webhooks.rs"]
+mod webhooks;
