@@ -2,6 +2,11 @@
 //!
 //! A backend receives only valid input: `Tables` first checks keys, rows, groups and scans against the service's limits,
 //! which are the same for every backend.
+//!
+//! To add a backend to this repository: implement the trait in a crate that uses `table-store` alone, run the cases of
+//! `table_runtime::testing::conformance`, and add it to `Kind` in `tests/src/stores.rs`, on which the conformance suite runs. One that
+//! counts or changes the requests of another one belongs to `table-testing`, if tests of applications need it; to
+//! `unstable/client.rs`, if every handle does; or beside the verb that needs it.
 
 use std::{borrow::Cow, fmt, future::Future, ops::Bound, pin::Pin, sync::Arc};
 

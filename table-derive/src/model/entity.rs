@@ -1,4 +1,8 @@
 //! The struct with `#[derive(TableEntity)]`.
+//!
+//! To add an attribute: read it here or in `field.rs`, where the code that reads names is the only list of them. Check what excludes it in
+//! a function of `check`, whose message says what to write instead, with a case in `tests/ui/tests/ui`. Generate as little code as
+//! possible in `expand`: logic belongs to the runtime. Add it to the tables in `lib.rs`.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;

@@ -1,4 +1,9 @@
 //! Indexes: further layouts over the fields of an entity.
+//!
+//! To add an option of an index: `table-model/src/layout/info.rs` lists its places. One that only changes the key is an encoding of a part
+//! and needs no more. The rows of any other are encoded in `table-runtime/src/write/index/schema.rs`, planned in `change.rs` there, and
+//! checked in `table-runtime/src/admin/jobs/examine.rs`. If they are written in several steps, read `docs/index-protocol.md` first. Test it
+//! in the explorer, in `conformance/index`, in `golden_indexes.rs`, `index_requests.rs` and `job_requests.rs`.
 
 use proc_macro2::Span;
 use syn::Ident;

@@ -1,4 +1,15 @@
 //! The encodings, and the traits that state their guarantees.
+//!
+//! To add an encoding:
+//!
+//! 1. Write its type here, with the text that it writes, and seal it. Implement [`Encode`], and [`Decode`], [`Ordered`], [`Ranged`] and
+//!    [`Prefixed`] if they hold, in the file of the kind of value. Name it in the notes of [`Encode`] and [`Fits`].
+//! 2. Export it from `key.rs`, and from `__private` in `table-runtime/src/lib.rs` for generated code. Read and write its recorded text
+//!    in `layout/encoding.rs` and `key/recorded.rs`.
+//! 3. Add its option to `table-derive/src/encoding_option.rs`, what it excludes to `table-derive/src/encoding.rs`, and its example and
+//!    its sentence to `expand/example.rs` and `expand/docs.rs` there.
+//! 4. Test its laws in `tests/tests/laws/keys`, its rows in `tests/tests/laws/golden_rows.rs`, its misuse in `tests/ui/tests/ui/keys`.
+//! 5. Add it to the tables in `table-derive/src/lib.rs`.
 
 use std::{cmp::Ordering, marker::PhantomData};
 

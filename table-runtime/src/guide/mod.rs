@@ -1,3 +1,13 @@
+// To write a page:
+//
+// 1. Write `NAME.md`: the problem, the declaration, the stored rows, the cost, the pitfalls. Its program asserts all that the page
+//    shows. No attribute of a crate in a program: all programs are compiled as one.
+// 2. Declare it here, and name it in the tables here and in `lib.rs`; a pattern also in `README.md`, which has at most 8 KB. A link to another page is `[text](other_page)`.
+// 3. If it shows rows, end the program with the hidden line `# tests::guide::shows("NAME", &tables).await;`, write
+//    `<!-- rows: begin -->` and `<!-- rows: end -->` where the table belongs, and put the picture `NAME.svg` before the page.
+//    `TABLE_GUIDE=overwrite cargo test --doc -- guide` writes both.
+// 4. Look at it in a light and in a dark theme.
+
 //! The guide: a page for each pattern and each task.
 //!
 //! Each program in it runs on the store in memory, and asserts what the page shows. Besides this crate, the programs use
@@ -6,9 +16,17 @@
 //! for each table, in it a box for each partition, and the rows in the order of their keys. Rows of indexes are blue, with
 //! an arrow to their entity. The module exists only in the documentation.
 //!
-//! | begin here | |
+//! What to read first, in this order:
+//!
+//! | for | read |
 //! |---|---|
-//! | [choosing a partition key](partition_key) | the first decision: what is fast, what is atomic, and what can grow |
+//! | **a new service** | [choosing a partition key](partition_key), [queries], [writes](writing), [indexes]; then [pages of a web API](paging) and [tests](testing) |
+//! | **existing tables** | [coming from …](coming_from), [the command `tables`](command), [changing a struct](changing_a_struct), [versions] |
+//! | **operations** | [going to production](production), [repair], [the command `tables`](command), [changing a struct](changing_a_struct) |
+//!
+//! | first | |
+//! |---|---|
+//! | [choosing a partition key](partition_key) | what is fast, what is atomic, and what can grow |
 //! | [queries] | ranges, projections, filters, and their cost as a type |
 //! | [writes](writing) | which verb, conflicts, transactions, lost answers |
 //!

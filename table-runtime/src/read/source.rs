@@ -1,4 +1,18 @@
 //! Execution of a query, page by page.
+//!
+//! # One query
+//!
+//! `Employee::by_last_name("Sales").starts_with("Smi").take(10).all(&tables)`, over an index whose rows point to the entities:
+//!
+//! 1. The generated `by_last_name` begins a plan (`read/plan.rs`) with the encoded partition. The type of the query,
+//!    `query/rows.rs`, lists the key parts that are still open.
+//! 2. `starts_with` adds a range of row keys, and `take` a number. `explain` shows the plan.
+//! 3. `all`, in `query/boxed.rs`, turns the plan into a [`Source`], which checks its scans, and in `ready.rs` that the index is ready.
+//! 4. `stages.rs` asks the store for a page of 10 index rows.
+//! 5. `lookups.rs` reads their entities, up to 16 at the same time, in the order of the index.
+//! 6. `visible.rs` drops rows of another kind, and entities that a time hides. `found.rs` decodes the entity, and drops it if it is
+//!    pending, or does not have the value of the index row.
+//! 7. If fewer than 10 are left, the source reads the next page.
 
 use std::{
     borrow::Cow,

@@ -2,6 +2,22 @@
 //!
 //! Every run of the same code tests the same values, so that it gives the same answer on every machine. Only searches of the
 //! depth [`Full`](Depth::Full) then try new seeds, and print them.
+//!
+//! What each depth leaves out:
+//!
+//! | test | quick | deep | full |
+//! |---|---|---|---|
+//! | `index_interleavings`: every order of the requests of a few operations, for each scope and content of an index | pairs of operations, each operation beside a backfill, and sets of three that are known to be hard; of two indexes in their own tables, six pairs | also a backfill of two items whose rows are written in steps, more hard sets of indexes in the entity's table and of `unique_elsewhere`, two more pairs of two indexes | all pairs and all sets of three; the sets that take long |
+//! | `event_interleavings` | two operations with a relay; of items that are written in steps one | three operations of items that are written in steps; a lost answer of three | |
+//! | `expiry_interleavings` | pairs of operations, and sets of three of items with indexes in their partition; of a list with a claim, some pairs | all pairs | the sets of three also with indexes in other partitions |
+//! | `deployments` | the sets of two programs, and most of three | the same | all sets |
+//! | `migration_interleavings` | a migration beside each writer; a crash at every ninth wait | the same | a crash at every wait; two runs side by side; longer times |
+//! | `index_faults` | each fault of each write; a second write on the stores that the first one damaged, or on a third of them if they are many | on all of them | the same |
+//! | `random_programs`, `relayed_programs`, `differential`, `damaged_files` | the first seeds | 5 times as many | 40 times as many |
+//! | `killed_relay` | 15 kills | 100 | 1,000 |
+//! | `killed_backfill`, `killed_migration`, `fan_out_model` | tens of thousands of rows | hundreds of thousands, or more than a million | the same |
+//! | the conformance suite on Azurite through the transport of the Azure SDK | the contract of `Backend` | the whole suite | the same |
+//! | three cases of the conformance suite, on Azurite | one index to build, two pages to migrate, a backfill resumed in each eighth pass | two indexes, three pages, each pass | the same |
 
 use std::env;
 

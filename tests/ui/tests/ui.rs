@@ -5,6 +5,19 @@
 //!
 //! No case may compile, so `trybuild` checks all of them in one run of `cargo`, on all processors. If one case passed, it
 //! would run `cargo` twice for each case.
+//!
+//! To add a message: a user who writes what another library has must read what to write here, at that place, and nothing else.
+//!
+//! - An attribute in another syntax: `table-derive/src/attributes/repair.rs` reports it and reads what is meant; another name for a
+//!   key: `attributes/synonyms.rs` there.
+//! - A function that does not exist: a name in `table-runtime/src/hints.rs` or `table-model/src/hints.rs`, if many type it in their
+//!   first week. `laws/hints.rs` keeps these few and far from the names of users.
+//! - A type that does not fit: the `on_unimplemented` of the trait.
+//! - The compiler speaks first, for instance about a missing `.await`: a heading with its text in
+//!   `table-runtime/src/guide/compiler_messages.md`.
+//!
+//! Then a case here, with one mistake and one error. If only the text of a derive's message is new, it is an item of
+//! `table-derive/src/tests/examples/refused.rs` instead.
 
 use std::{fs, path::Path};
 

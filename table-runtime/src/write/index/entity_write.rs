@@ -2,6 +2,10 @@
 //!
 //! Every verb is such a value. The verbs differ in what is known when the write begins: the rows that the entity has
 //! afterwards, those that it had when it was loaded, and the version that it must have.
+//!
+//! To add a verb: add it to [`Verb`], say in `needs` what it must read and in `plan` which operation follows, and make an entrance in
+//! `write/verbs.rs`. Add a column to the table of answers in `docs/index-protocol.md`, and the verb to the explorer, to
+//! `tests/src/programs.rs` and to the differential run: most defects were sequences of calls.
 
 use table_model::unstable::{
     codec::is_unreadable,

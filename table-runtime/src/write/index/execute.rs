@@ -1,4 +1,21 @@
 //! The execution of entity writes: read, plan, and one commit or steps; and again after a lost race.
+//!
+//! # One insert
+//!
+//! `tables.insert(&employee)`, where an index in other partitions is unique, on a store whose transactions span one partition:
+//!
+//! 1. `write/verbs.rs` makes a value of [`EntityWrite`]: the verb, and the entity, which `schema.rs` encodes in every layout and checks.
+//! 2. [`execute_one`] reads the entity if the verb depends on it, which an insert does not, and plans the write. Transactions and bulk
+//!    writes are lists of such values, and enter here.
+//! 3. `steps.rs` inserts the entity row as pending, because the index has rows in other partitions. Without them, step 5 follows.
+//! 4. `claim.rs` inserts the row of the unique value. If there is one, it examines the owner: a violation, or the claim is taken over.
+//! 5. `commit.rs` replaces the entity row without the mark of pending inserts, in one transaction with the rows in its partition, which
+//!    `change.rs` plans, `groups.rs` puts together and `leased.rs` sends. From now on readers see the entity.
+//! 6. `propagate.rs` writes copies in other partitions. If step 4 or 5 fails, `steps.rs` deletes what was written.
+//!
+//! Each request goes through the client of the handle (`unstable/client.rs` of `table-store`) to a `Backend`. `write.rs` says what its
+//! answer means: done, a lost race, or a lost answer, which `lost.rs` resolves for a commit. `docs/index-protocol.md` says why the steps
+//! are in this order.
 
 use std::{iter, slice};
 
