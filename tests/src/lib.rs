@@ -25,6 +25,7 @@ pub mod reporting;
 pub mod scripted;
 pub mod stores;
 pub mod subjects;
+pub mod tasks;
 pub mod told;
 pub mod traced;
 pub mod turns;

@@ -3,26 +3,18 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, Wake, Waker},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
-use table_runtime::{
-    ETag, Error, Stored, TableEntity, Tables,
-    backend::{Backend, Reach},
-    testing::{Fault, Faults, Faulty, Request, Schedule, Scheduled, Waiting},
-};
+use table_runtime::{ETag, Error, Stored, TableEntity, Tables, backend::Reach};
 use tests::{
     driven::{Next, drive},
     plain::Plain,
     random::{Random, seeds},
+    tasks::{Answers, RandomTask},
 };
 
 /// The value of the unique index that another entity has.
@@ -176,54 +168,21 @@ hot!(Indexed #[table(name = "Indexed", write_id, soft_delete = deleted)] ; #[ind
 hot!(Stepped #[table(name = "Stepped", soft_delete = deleted)] ; #[index(name, unique, include(mark))]);
 hot!(Recorded #[table(name = "Recorded", events, write_id, soft_delete = deleted)] ; #[index(name, unique, same_partition, copy)]);
 
-/// Notes that a task was woken.
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 struct Task<E> {
-    running: Option<Running<E>>,
-    woken: Arc<Woken>,
+    running: RandomTask<table_runtime::Result<Option<Stored<E>>>>,
     verb: Verb,
     act: Act,
-    /// How seldom it is polled: it may be woken and not be polled for so many steps, on average.
-    slowness: usize,
-    /// `None` while it runs, and after it was dropped or has panicked.
-    result: Option<table_runtime::Result<Option<Stored<E>>>>,
-    panicked: bool,
-}
-
-impl<E> Task<E> {
-    fn poll(&mut self) {
-        let Some(running) = &mut self.running else { return };
-        self.woken.0.store(false, Ordering::Relaxed);
-        let waker = Waker::from(Arc::clone(&self.woken));
-        let polled = catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(&mut Context::from_waker(&waker))));
-        match polled {
-            Ok(Poll::Pending) => return,
-            Ok(Poll::Ready(result)) => self.result = Some(result),
-            Err(_) => self.panicked = true,
-        }
-        self.running = None;
-    }
 }
 
 struct Program<E> {
     random: Random,
-    schedule: Schedule,
-    faults: Faults,
+    answers: Answers,
     store: Plain,
     /// Handles of two processes. The tasks of one take turns, and do not wait for those of the other.
     processes: [Tables; 2],
     tasks: Vec<Task<E>>,
     /// The version of the row before the tasks.
     first: Option<ETag>,
-    is_faulty: bool,
     drops: bool,
 }
 
@@ -235,18 +194,17 @@ impl<E: Hot> Program<E> {
         tables.create::<E>().await?;
         tables.insert(&E::new(2, "", TAKEN)).await?;
         let first = if random.chance(80) { Some(tables.insert(&E::new(1, "", "first")).await?) } else { None };
-        let (failing, faults) = Faulty::new(store.clone());
-        let (backend, schedule) = Scheduled::new(failing);
-        let backend: Arc<dyn Backend> = Arc::new(backend);
+        let (mut answers, backend) = Answers::new(&store, store.clone());
         let processes = [(); 2].map(|()| Tables::new(Arc::clone(&backend)));
         for process in &processes {
             // Only then does the handle hold leases.
             if random.chance(50) {
-                drive(&schedule, process.create::<E>(), async |_| Next::Grant).await??;
+                drive(&answers.schedule, process.create::<E>(), async |_| Next::Grant).await??;
             }
         }
-        let (is_faulty, drops) = (random.chance(50), random.chance(40));
-        Ok(Self { random, schedule, faults, store, processes, tasks: Vec::new(), first, is_faulty, drops })
+        answers.faulty = if random.chance(50) { 5 } else { 0 };
+        let drops = random.chance(40);
+        Ok(Self { random, answers, store, processes, tasks: Vec::new(), first, drops })
     }
 
     fn add_tasks(&mut self) {
@@ -260,79 +218,33 @@ impl<E: Hot> Program<E> {
                 _ => Verb::Modify,
             };
             let process = &self.processes[usize::from(has_others && self.random.chance(25))];
-            self.tasks.push(Task {
-                running: Some(E::modify(process, verb, act, number)),
-                woken: Arc::new(Woken(AtomicBool::new(true))),
-                verb,
-                act,
-                slowness: *self.random.pick(&[1, 1, 1, 4, 50]),
-                result: None,
-                panicked: false,
-            });
+            let running = RandomTask::new(&mut self.random, E::modify(process, verb, act, number));
+            self.tasks.push(Task { running, verb, act });
         }
     }
 
     async fn run(&mut self) -> Result<()> {
         self.add_tasks();
         for _ in 0..STEPS {
-            if self.tasks.iter().all(|task| task.running.is_none()) {
+            if !self.tasks.iter().any(|task| task.running.is_running()) {
                 return Ok(());
             }
-            let (waiting, random) = (self.schedule.waiting(), &mut self.random);
-            let is_woken = |task: &&mut Task<E>| task.running.is_some() && task.woken.0.load(Ordering::Relaxed);
-            let mut woken: Vec<_> = self.tasks.iter_mut().filter(is_woken).collect();
-            if self.drops && random.chance(1) {
-                let at = random.below(self.tasks.len());
-                self.tasks[at].running = None;
-            } else if !woken.is_empty() && (waiting.is_empty() || random.chance(60)) {
-                let at = random.below(woken.len());
-                if random.below(woken[at].slowness) == 0 {
-                    woken[at].poll();
-                }
+            if self.drops && self.random.chance(1) {
+                let at = self.random.below(self.tasks.len());
+                self.tasks[at].running.stop();
             } else {
-                ensure!(!waiting.is_empty(), "no task was woken, and none waits for an answer");
-                self.answer(&waiting).await;
+                let tasks = self.tasks.iter_mut().map(|task| &mut task.running);
+                self.answers.step(tasks, &mut self.random).await?;
             }
         }
         bail!("the tasks do not end")
-    }
-
-    /// Answers a request, or lets time pass.
-    async fn answer(&mut self, waiting: &[Waiting]) {
-        let random = &mut self.random;
-        // Each task that waits also waits for time to pass, so these are many.
-        let is_request = |at: &usize| !matches!(*waiting[*at].request, Request::Sleep(_));
-        let requests: Vec<_> = (0..waiting.len()).filter(is_request).collect();
-        let at = if requests.is_empty() || random.chance(10) {
-            random.below(waiting.len())
-        } else {
-            *random.pick(&requests)
-        };
-        if self.is_faulty && random.chance(5) {
-            self.schedule.lose(at);
-            return;
-        }
-        if self.is_faulty && random.chance(5) {
-            self.faults.arm(*random.pick(&[Fault::Refused, Fault::AnswerLost, Fault::RequestLost]), random.below(3));
-        }
-        if let Some(late) = self.schedule.grant(at)
-            && self.random.chance(50)
-        {
-            late.send(&self.store, &()).await;
-        }
     }
 
     /// Checks that each task got what it gets if the tasks run one after another, in the order of the log. Returns how many commits
     /// the rounds have saved, if that is known.
     async fn check(mut self) -> Result<usize> {
         let inserted = 1 + usize::from(self.first.is_some());
-        while !self.schedule.waiting().is_empty() {
-            if let Some(late) = self.schedule.grant(0)
-                && self.random.chance(50)
-            {
-                late.send(&self.store, &()).await;
-            }
-        }
+        self.answers.end(&mut self.random).await;
         let tables = self.store.tables();
         let stored = E::stored(&tables).await?;
         let log = stored.clone().map(|mut stored| stored.log().clone()).unwrap_or_default();
@@ -358,9 +270,9 @@ impl<E: Hot> Program<E> {
         let is_hidden = hides && now.as_mut().is_some_and(|now| now.deleted().is_some());
         let mut versions = BTreeSet::new();
         for (number, task) in self.tasks.iter().enumerate() {
-            let context = || format!("task {number}, {:?}: {:?}, after {order:?}", task.act, task.result);
+            let context = || format!("task {number}, {:?}: {:?}, after {order:?}", task.act, task.running.result);
             let is_done = after.contains_key(&number);
-            match &task.result {
+            match &task.running.result {
                 Some(Ok(Some(result))) => {
                     let expected = after.get(&number).with_context(context)?;
                     ensure!(expected.as_ref() == Some(&**result), context());
@@ -374,12 +286,12 @@ impl<E: Hot> Program<E> {
                 }
                 Some(Err(error)) => self.check_error(task, error, is_done, is_hidden).with_context(context)?,
                 // It was dropped.
-                None if !task.panicked => ensure!(self.drops, context()),
+                None if !task.running.panicked => ensure!(self.drops, context()),
                 None => ensure!(!is_done && task.act == Act::Panic, context()),
             }
         }
         let mut rounds = 0;
-        if !self.is_faulty && !self.drops {
+        if self.answers.faulty == 0 && !self.drops {
             let findings = tables.verify::<E>().all().await?;
             ensure!(findings.is_empty(), "{findings:?}");
             // The last task of each round has the version that the commit has given the row.
@@ -401,13 +313,13 @@ impl<E: Hot> Program<E> {
 
     fn check_error(&self, task: &Task<E>, error: &Error, is_done: bool, is_hidden: bool) -> Result<()> {
         match (error, task.act) {
-            (Error::OutcomeUnknown(_), _) => ensure!(self.is_faulty),
+            (Error::OutcomeUnknown(_), _) => ensure!(self.answers.faulty > 0),
             _ if is_done => bail!("it was carried out"),
             (Error::UniqueViolation(_), Act::Take)
             | (Error::Limit(_), Act::Grow)
             | (Error::KeyChanged(_), Act::ChangeKey) => {}
             (Error::AlreadyExists(_), _) if is_hidden => ensure!(task.verb == Verb::ModifyOrInsert),
-            (Error::NoAnswer { .. } | Error::Aborted(_), _) => ensure!(self.is_faulty),
+            (Error::NoAnswer { .. } | Error::Aborted(_), _) => ensure!(self.answers.faulty > 0),
             _ => bail!("no fault has this error"),
         }
         Ok(())
@@ -415,7 +327,7 @@ impl<E: Hot> Program<E> {
 
     /// Checks that an update of what a task got overwrites nothing.
     async fn update_again(&mut self, tables: &Tables, log: &str) -> Result<()> {
-        let results = self.tasks.iter_mut().filter_map(|task| task.result.as_mut()?.as_mut().ok()?.as_mut());
+        let results = self.tasks.iter_mut().filter_map(|task| task.running.result.as_mut()?.as_mut().ok()?.as_mut());
         for result in results {
             if result.log() != log {
                 let updated = tables.update(result).await;

@@ -1,36 +1,34 @@
 //! Random programs of workers that share a queue: the program of the guide's page on work queues. Requests fail and overtake
 //! each other, workers are stopped at any request, and time passes. No job is lost, and no two workers have a job at one time.
+//! Where a lease begins after a lost race is random, so a seed may not repeat exactly.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::poll_fn,
-    pin::Pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, Wake, Waker},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
     time::{Duration, SystemTime},
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
 use table_runtime::{
     Error, Stored, TableEntity, Tables,
-    backend::{Backend, BoxFuture, Reach},
-    testing::{Clocked, Fault, Faults, Faulty, Request, Schedule, Scheduled, TestTime, Waiting},
+    backend::{BoxFuture, Reach},
+    testing::{Clocked, TestTime},
 };
 use tests::{
     driven::{Next, drive},
     plain::Plain,
     random::{Random, seeds},
+    tasks::{Answers, RandomTask},
 };
 
 /// Steps after which a program must have ended. The longest of a deep search take some ten thousand.
 const STEPS: usize = 200_000;
 /// Time for which a worker has its jobs.
 const LEASE: Duration = Duration::from_secs(30);
-/// Number of failures after which nobody tries a job again.
-const FAILURES: u32 = 3;
+/// Number of attempts after which nobody tries a job again.
+const ATTEMPTS: u32 = 3;
 
 /// A job of the guide's page.
 trait Work: TableEntity + Clone + std::fmt::Debug {
@@ -42,7 +40,7 @@ trait Work: TableEntity + Clone + std::fmt::Debug {
     fn new(id: u32, due: SystemTime) -> Self;
     fn id(&self) -> u32;
     fn due(&mut self) -> &mut SystemTime;
-    fn failures(&mut self) -> &mut u32;
+    fn attempts(&self) -> u32;
     fn dead(&self) -> Self::Dead;
 
     /// Takes up to `count` jobs that are due. `number` chooses a part of the queue, or all of it.
@@ -51,8 +49,8 @@ trait Work: TableEntity + Clone + std::fmt::Debug {
     async fn read(&self, tables: &Tables) -> table_runtime::Result<Option<Stored<Self>>>;
     /// Reads all jobs.
     async fn all(tables: &Tables) -> table_runtime::Result<Vec<Stored<Self>>>;
-    /// Returns the ids of the dead letters.
-    async fn dead_letters(tables: &Tables) -> table_runtime::Result<Vec<u32>>;
+    /// Returns the ids of the dead letters, and the attempts of each.
+    async fn dead_letters(tables: &Tables) -> table_runtime::Result<BTreeMap<u32, u32>>;
 }
 
 fn held<T>(written: table_runtime::Result<T>) -> table_runtime::Result<bool> {
@@ -72,14 +70,12 @@ async fn extend<E: Work>(tables: &Tables, job: &mut Stored<E>) -> table_runtime:
 }
 
 async fn fail<E: Work>(tables: &Tables, job: &mut Stored<E>) -> table_runtime::Result<bool> {
-    *job.failures() += 1;
-    let failures = *job.failures();
-    if failures < FAILURES {
-        *job.due() = tables.now() + Duration::from_secs(10 << failures);
+    if job.attempts() < ATTEMPTS {
+        *job.due() = tables.now() + Duration::from_secs(10 << job.attempts());
         return held(tables.update(job).await);
     }
     let dead = job.dead();
-    held(tables.transaction().delete(&*job).insert(&dead).commit().await)
+    held(tables.transaction().delete(&*job).upsert(&dead).commit().await)
 }
 
 macro_rules! work {
@@ -94,7 +90,7 @@ macro_rules! work {
             id: u32,
             $(#[index(due, $index)])?
             due: SystemTime,
-            failures: u32,
+            attempts: u32,
         }
 
         #[derive(TableEntity, Clone, Debug, PartialEq)]
@@ -104,6 +100,7 @@ macro_rules! work {
             queue: u32,
             #[row_key(prefix = "dead-")]
             id: u32,
+            attempts: u32,
         }
 
         impl Work for $entity {
@@ -112,7 +109,7 @@ macro_rules! work {
             const IS_NEAR: bool = $is_near;
 
             fn new(id: u32, due: SystemTime) -> Self {
-                Self { queue: if $is_near { 1 } else { id % 3 }, id, due, failures: 0 }
+                Self { queue: if $is_near { 1 } else { id % 3 }, id, due, attempts: 0 }
             }
 
             fn id(&self) -> u32 {
@@ -123,12 +120,12 @@ macro_rules! work {
                 &mut self.due
             }
 
-            fn failures(&mut self) -> &mut u32 {
-                &mut self.failures
+            fn attempts(&self) -> u32 {
+                self.attempts
             }
 
             fn dead(&self) -> $dead {
-                $dead { queue: self.queue, id: self.id }
+                $dead { queue: self.queue, id: self.id, attempts: self.attempts }
             }
 
             fn take(
@@ -152,12 +149,12 @@ macro_rules! work {
                 Ok(jobs)
             }
 
-            async fn dead_letters(tables: &Tables) -> table_runtime::Result<Vec<u32>> {
-                let mut ids = Vec::new();
+            async fn dead_letters(tables: &Tables) -> table_runtime::Result<BTreeMap<u32, u32>> {
+                let mut letters = BTreeMap::new();
                 for queue in 0..3 {
-                    ids.extend($dead::by_key(queue).all(tables).await?.iter().map(|dead| dead.id));
+                    letters.extend($dead::by_key(queue).all(tables).await?.iter().map(|dead| (dead.id, dead.attempts)));
                 }
-                Ok(ids)
+                Ok(letters)
             }
         }
     };
@@ -165,21 +162,23 @@ macro_rules! work {
 
 type Take<E> = fn(&Tables, usize, usize) -> BoxFuture<'_, table_runtime::Result<Vec<Stored<E>>>>;
 
-work!(Near, DeadNear, "Near", true, [], same_partition, |tables, count, _| {
-    let now = tables.now();
-    Near::by_due(1).range(..=now).lease(tables, count, move |job| job.due = now + LEASE)
-});
+/// Gives a job to a worker, by the time at which it is written.
+macro_rules! lease {
+    ($query:expr, $tables:ident, $count:ident) => {
+        $query.range(..=$tables.now()).lease($tables, $count, move |job| {
+            job.due = $tables.now() + LEASE;
+            job.attempts += 1;
+        })
+    };
+}
+
+work!(Near, DeadNear, "Near", true, [], same_partition, |tables, count, _| lease!(Near::by_due(1), tables, count));
 work!(Proved, DeadProved, "Proved", true, [write_id], same_partition, |tables, count, _| {
-    let now = tables.now();
-    Proved::by_due(1).range(..=now).lease(tables, count, move |job| job.due = now + LEASE)
+    lease!(Proved::by_due(1), tables, count)
 });
-work!(Far, DeadFar, "Far", false, [], , |tables, count, number| {
-    let (now, query) = (tables.now(), Far::by_due());
-    let change = move |job: &mut Far| job.due = now + LEASE;
-    match number {
-        0 | 1 => query.hash_partition(number).range(..=now).lease(tables, count, change),
-        _ => query.range(..=now).lease(tables, count, change),
-    }
+work!(Far, DeadFar, "Far", false, [], , |tables, count, number| match number {
+    0 | 1 => lease!(Far::by_due().hash_partition(number), tables, count),
+    _ => lease!(Far::by_due(), tables, count),
 }; #[index(due, partition(id(hash = 2)), row(due))]);
 
 /// What the workers have been told.
@@ -189,8 +188,10 @@ struct Told {
     holders: BTreeMap<u32, (usize, SystemTime)>,
     /// The times before which nobody may try a job again that has failed.
     pauses: BTreeMap<u32, SystemTime>,
-    /// The number of failures that workers have reported.
-    failures: BTreeMap<u32, u32>,
+    /// The number of attempts that a worker has seen last.
+    attempts: BTreeMap<u32, u32>,
+    /// Jobs whose work has failed, or was stopped.
+    failed: BTreeSet<u32>,
     /// Jobs that were added, and those whose insert may not have been carried out.
     added: BTreeSet<u32>,
     doubtful: BTreeSet<u32>,
@@ -323,13 +324,16 @@ impl Worker {
         let ids: BTreeSet<_> = jobs.iter().map(|job| job.id()).collect();
         told.ensure(jobs.len() <= count && ids.len() == jobs.len(), || format!("{ids:?} for {count}"));
         for job in jobs {
-            let (id, due, failures) = (job.id(), *job.due(), *job.failures());
+            let (id, due, attempts) = (job.id(), *job.due(), job.attempts());
             let is_known = told.holders.get(&id).is_some_and(|(holder, until)| *holder == self.number && *until > now);
             told.ensure(!is_known, || format!("{} got {id} again", self.number));
             let is_over = told.finished.contains(&id);
             told.ensure(!is_over || due <= now, || format!("{id} was taken after its end"));
-            let reported = told.failures.get(&id).copied().unwrap_or(0);
-            told.ensure(failures <= reported, || format!("{id} has {failures} failures of {reported}"));
+            // A worker that is told after its lease has ended may be told after the next one.
+            let last = told.attempts.entry(id).or_default();
+            let (before, is_late) = (*last, due <= now);
+            *last = before.max(attempts);
+            told.ensure(attempts > before || is_late, || format!("{id} had {before} attempts, and has {attempts}"));
             if let Some(pause) = told.pauses.get(&id).copied().filter(|pause| due > *pause) {
                 told.ensure(due - LEASE >= pause, || format!("{id} was taken in its pause"));
             }
@@ -349,11 +353,12 @@ impl Worker {
             }
         }
         let before = *job.due();
-        match self.random.below(10) {
+        let does = if job.attempts() > ATTEMPTS { 4 } else { self.random.below(10) };
+        match does {
             // It does nothing, and the lease ends.
             0 => {}
             1..=4 => {
-                *world.told().failures.entry(id).or_default() += 1;
+                world.told().failed.insert(id);
                 match world.answer("fail", fail(&self.tables, job).await) {
                     Some(true) => {
                         let mut told = world.told();
@@ -407,45 +412,15 @@ async fn add<E: Work>(tables: Tables, world: World, ids: std::ops::Range<u32>, m
     }
 }
 
-/// Notes that a task was woken.
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 struct Task {
-    running: Option<Pin<Box<dyn Future<Output = ()>>>>,
-    woken: Arc<Woken>,
+    running: RandomTask<()>,
     /// The number of the worker; `None` if it adds jobs.
     worker: Option<usize>,
-    /// How seldom it is polled.
-    slowness: usize,
-}
-
-impl Task {
-    fn new(worker: Option<usize>, slowness: usize, running: impl Future<Output = ()> + 'static) -> Self {
-        Self { running: Some(Box::pin(running)), woken: Arc::new(Woken(AtomicBool::new(true))), worker, slowness }
-    }
-
-    fn poll(&mut self) {
-        let Some(running) = &mut self.running else { return };
-        self.woken.0.store(false, Ordering::Relaxed);
-        let waker = Waker::from(Arc::clone(&self.woken));
-        if let Poll::Ready(()) = running.as_mut().poll(&mut Context::from_waker(&waker)) {
-            self.running = None;
-        }
-    }
 }
 
 struct Program {
     random: Random,
-    schedule: Schedule,
-    faults: Faults,
-    plain: Plain,
+    answers: Answers,
     /// Handles of two processes.
     processes: [Tables; 2],
     tasks: Vec<Task>,
@@ -462,20 +437,18 @@ impl Program {
         let (clocked, time) = Clocked::new(plain.clone(), start);
         let store = Tables::new(clocked.clone());
         store.create_all::<(E, E::Dead)>().await?;
-        let (failing, faults) = Faulty::new(clocked);
-        let (backend, schedule) = Scheduled::new(failing);
-        let backend: Arc<dyn Backend> = Arc::new(backend);
+        let (mut answers, backend) = Answers::new(&plain, clocked);
         let processes = [(); 2].map(|()| Tables::new(Arc::clone(&backend)));
         for process in &processes {
             // Only then does the handle hold leases of indexes.
             if random.chance(50) {
-                drive(&schedule, process.create_all::<(E, E::Dead)>(), async |_| Next::Grant).await??;
+                drive(&answers.schedule, process.create_all::<(E, E::Dead)>(), async |_| Next::Grant).await??;
             }
         }
         let (is_faulty, stops) = (random.chance(60), random.chance(60));
+        answers.faulty = if is_faulty { 3 } else { 0 };
         let world = World { told: Arc::default(), time, store, is_faulty };
-        let mut program =
-            Self { random, schedule, faults, plain, processes, tasks: Vec::new(), world, stops, workers: 0 };
+        let mut program = Self { random, answers, processes, tasks: Vec::new(), world, stops, workers: 0 };
         program.add_tasks::<E>().await?;
         Ok(program)
     }
@@ -488,7 +461,8 @@ impl Program {
         let more = u32::try_from(self.random.below(6))?;
         let random = Random::new(self.random.bits());
         let adding = add::<E>(self.processes[0].clone(), self.world.clone(), first..first + more, random);
-        self.tasks.push(Task::new(None, 1, adding));
+        let running = RandomTask::new(&mut self.random, adding);
+        self.tasks.push(Task { running, worker: None });
         for _ in 0..2 + self.random.below(3) {
             let worker = self.start_worker::<E>();
             self.tasks.push(worker);
@@ -505,7 +479,7 @@ impl Program {
             number: self.workers,
             rounds: 2 + self.random.below(6),
         };
-        Task::new(Some(self.workers), *self.random.pick(&[1, 1, 1, 4, 50]), worker.run::<E>())
+        Task { running: RandomTask::new(&mut self.random, worker.run::<E>()), worker: Some(self.workers) }
     }
 
     async fn run<E: Work>(&mut self) -> Result<()> {
@@ -513,25 +487,17 @@ impl Program {
             if let Some(problem) = self.world.told().problem.take() {
                 bail!(problem);
             }
-            if self.tasks.iter().all(|task| task.running.is_none()) {
+            if !self.tasks.iter().any(|task| task.running.is_running()) {
                 return Ok(());
             }
-            let (waiting, random) = (self.schedule.waiting(), &mut self.random);
-            let is_woken = |task: &&mut Task| task.running.is_some() && task.woken.0.load(Ordering::Relaxed);
-            let mut woken: Vec<_> = self.tasks.iter_mut().filter(is_woken).collect();
-            if random.chance(3) {
-                let seconds = *random.pick(&[1, 5, 10, 29, 30, 31, 100]);
+            if self.random.chance(3) {
+                let seconds = *self.random.pick(&[1, 5, 10, 29, 30, 31, 100]);
                 self.world.time.advance(Duration::from_secs(seconds));
-            } else if self.stops && random.chance(1) {
+            } else if self.stops && self.random.chance(1) {
                 self.stop::<E>();
-            } else if !woken.is_empty() && (waiting.is_empty() || random.chance(60)) {
-                let at = random.below(woken.len());
-                if random.below(woken[at].slowness) == 0 {
-                    woken[at].poll();
-                }
             } else {
-                ensure!(!waiting.is_empty(), "no task was woken, and none waits for an answer");
-                self.answer(&waiting).await;
+                let tasks = self.tasks.iter_mut().map(|task| &mut task.running);
+                self.answers.step(tasks, &mut self.random).await?;
             }
         }
         bail!("the tasks do not end")
@@ -541,46 +507,16 @@ impl Program {
     fn stop<E: Work>(&mut self) {
         let at = self.random.below(self.tasks.len());
         let Some(number) = self.tasks[at].worker else { return };
-        self.tasks[at].running = None;
+        self.tasks[at].running.stop();
         self.world.told().stopped(number);
         if self.workers < 12 && self.random.chance(80) {
             self.tasks[at] = self.start_worker::<E>();
         }
     }
 
-    /// Answers a request, or loses it.
-    async fn answer(&mut self, waiting: &[Waiting]) {
-        let random = &mut self.random;
-        let is_request = |at: &usize| !matches!(*waiting[*at].request, Request::Sleep(_));
-        let requests: Vec<_> = (0..waiting.len()).filter(is_request).collect();
-        let at = if requests.is_empty() || random.chance(10) {
-            random.below(waiting.len())
-        } else {
-            *random.pick(&requests)
-        };
-        if self.world.is_faulty && random.chance(3) {
-            self.schedule.lose(at);
-            return;
-        }
-        if self.world.is_faulty && random.chance(3) {
-            self.faults.arm(*random.pick(&[Fault::Refused, Fault::AnswerLost, Fault::RequestLost]), random.below(3));
-        }
-        if let Some(late) = self.schedule.grant(at)
-            && self.random.chance(50)
-        {
-            late.send(&self.plain, &()).await;
-        }
-    }
-
     /// Lets workers without faults do what is left, and checks that no job is lost.
     async fn check<E: Work>(mut self) -> Result<Told> {
-        while !self.schedule.waiting().is_empty() {
-            if let Some(late) = self.schedule.grant(0)
-                && self.random.chance(50)
-            {
-                late.send(&self.plain, &()).await;
-            }
-        }
+        self.answers.end(&mut self.random).await;
         let store = self.world.store.clone();
         let mut rounds = 0;
         while let left = E::all(&store).await?
@@ -599,12 +535,14 @@ impl Program {
         }
         let dead = E::dead_letters(&store).await?;
         for id in &told.added {
-            let is_ended = dead.contains(id) || told.ending.contains(id);
+            let is_ended = dead.contains_key(id) || told.ending.contains(id);
             ensure!(is_ended, "{id} is lost");
         }
-        for id in &dead {
-            let failures = told.failures.get(id).copied().unwrap_or(0);
-            ensure!(failures >= FAILURES, "{id} is a dead letter after {failures} failures");
+        for (id, attempts) in &dead {
+            ensure!(
+                *attempts >= ATTEMPTS && told.failed.contains(id),
+                "{id} is a dead letter after {attempts} attempts"
+            );
             ensure!(!told.finished.contains(id), "{id} is finished, and a dead letter");
             ensure!(told.added.contains(id) || told.doubtful.contains(id), "nobody has added {id}");
         }
@@ -642,7 +580,7 @@ async fn workers_lose_no_job() -> Result<()> {
 
 #[tokio::test]
 async fn workers_lose_no_job_with_write_ids() -> Result<()> {
-    search::<Proved>(80).await
+    search::<Proved>(100).await
 }
 
 #[tokio::test]
