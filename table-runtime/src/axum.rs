@@ -1,7 +1,7 @@
 //! Answers and headers of a web service on `axum`, with the feature `axum`.
 //!
-//! A handler returns an [`Error`](crate::Error) as it is, sends a version as the header `ETag`, and takes the version that its client has seen
-//! from the header `If-Match`:
+//! A handler returns an [`Error`](crate::Error) as it is, sends a version as the header `ETag`, and takes the version that its
+//! client has seen from the header `If-Match`:
 //!
 //! ```
 //! use axum::{Json, Router, extract::State, response::IntoResponse, routing::put};

@@ -33,7 +33,7 @@ impl<T: ?Sized + 'static> Passing for ByRef<T> {
 }
 
 /// Argument of `set`, for a property that is taken as `A`: a number, a time or an enum as itself; text as `&str`, `String` or
-/// another type that derefs to `str`; bytes as `&[u8]`, `Vec<u8>` or an array; a newtype of text or bytes, or a reference to it.
+/// whatever is `AsRef<str>`; bytes as `&[u8]`, `Vec<u8>` or an array; a newtype of text or bytes, or a reference to it.
 #[diagnostic::on_unimplemented(
     message = "`set` cannot take `{Self}` as the value of this property",
     label = "another type than the property takes",

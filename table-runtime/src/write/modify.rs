@@ -346,8 +346,8 @@ enum Inserted {
 ///
 /// # Errors
 /// Returns [`Error::AlreadyExists`] for an entity of another kind, or in the bin: readers do not see it, so a repetition would
-/// find none again. A repeated insert may report the unique value of the entity itself, or that of another one, which is an
-/// error.
+/// find none again. Returns [`Error::UniqueViolation`] for a value of another entity. An insert that is refused for a value of
+/// the entity itself has found it.
 async fn insert_absent(tables: &Tables, schema: Schema, new: &Encoded) -> Result<Inserted> {
     let mut insert = tables.begin_write(schema, Ok(EntityWrite::put_encoded(Verb::Insert, new.clone())))?;
     let error = match execute_one(&mut insert).await.map_err(|failure| failure.error) {

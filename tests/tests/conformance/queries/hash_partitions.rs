@@ -382,6 +382,13 @@ async fn one_of_the_hash_partitions_is_read(store: &Store) -> Result<()> {
     let copies: Vec<_> = (0..8).map(|number| Device::by_places().hash_partition(number).count(tables)).collect();
     assert_eq!(futures_util::future::try_join_all(copies).await?.iter().sum::<usize>(), 60);
 
+    // A full key is in one of them.
+    let (mut found, expected) = (Vec::new(), key().eq(17).get(tables).await?);
+    for number in 0..16 {
+        found.extend(key().hash_partition(number).eq(17).all(tables).await?);
+    }
+    assert!(found.iter().eq(&expected), "{found:?}");
+
     store.probe.requests();
     assert_eq!(key().hash_partition(3).all(tables).await?.iter().filter(|device| device.tenant != "acme").count(), 0);
     assert_eq!(store.probe.requests(), 1);

@@ -42,6 +42,7 @@ crate::conformance! {
     get_or_insert_takes_the_place_of_an_expired_entity
     get_or_insert_refuses_what_readers_do_not_see
     get_or_insert_names_the_owner_of_a_unique_value
+    get_or_insert_does_not_repeat_what_stays_refused
     get_or_insert_is_repeated_with_its_unique_values
     get_or_insert_creates_a_slice
     get_or_insert_begins_again_if_the_row_disappears
@@ -611,6 +612,27 @@ async fn get_or_insert_names_the_owner_of_a_unique_value(store: &Store) -> Resul
     assert_eq!((&*stored, is_new), (&member(2, "Grace"), false));
     assert_eq!(findings::<Guest>(store).await?, []);
     assert_eq!(findings::<Member>(store).await?, []);
+    Ok(())
+}
+
+/// Its own expired entity makes way, but the value of another entity stays taken, however often the insert begins anew.
+async fn get_or_insert_does_not_repeat_what_stays_refused(store: &Store) -> Result<()> {
+    let (tables, time, requests) = clocked(store);
+    tables.create::<Session>().await?;
+    let email = |id: u32, until| Session { email: Some("ada@x.org".into()), ..Session::new(id, Some(until)) };
+    tables.insert(&Session::new(1, Some(10))).await?;
+    tables.insert(&email(2, 90)).await?;
+    time.set(after_start(10));
+    for attempt in 0..2 {
+        requests.take();
+        let refused = match attempt {
+            0 => tables.get_or_insert(&email(1, 60)).await.map(drop),
+            _ => tables.modify_or_insert(&email(1, 60), |_| {}).await.map(drop),
+        };
+        assert_eq!(violation(refused.expect_err("it is taken")).index, "email");
+        assert!(requests.take().executes < 20, "it is repeated");
+    }
+    assert_eq!(findings::<Session>(store).await?, []);
     Ok(())
 }
 
